@@ -307,7 +307,7 @@ def _readable(name: str) -> str:
     >>> _readable("object--traffic-sign--front")
     'Traffic Sign (Front)'
     """
-    *_, above, last = (part.replace("-", " ").title() for part in name.split("--"))
+    *_, above, last = (word.replace("-", " ").title() for word in name.split("--"))
     return f"{above} ({last})" if last in ("Front", "Back") else last
 
 

@@ -31,21 +31,22 @@ def match(
         trained: Manifest and split that the model was trained on, whose frames ``folder`` lists
             then as a model's does.
     """
-    given = PredictionSet.read(folder)
-    if given is None:
+    predictions = PredictionSet.read(folder)
+    if predictions is None:
         raise NotFound("predictions", str(folder), f"expected {PREDICTIONS_FILE} there")
-    whole = Manifest.read(ReadsThrough.at(manifest, staging).manifest)
-    name = chosen_split(whole, split, "validation")
-    found = match_predictions(given, whole, name, folder)
+    full_manifest = Manifest.read(ReadsThrough.at(manifest, staging).manifest)
+    name = chosen_split(full_manifest, split, "validation")
+    matched = match_predictions(predictions, full_manifest, name, folder)
     say(
-        f"predictions of {given.model}: {found.frames - found.missing:,} of the {found.frames:,} "
-        f"frames of split {name}, {found.missing:,} missing, {found.extra:,} of no frame"
+        f"predictions of {predictions.model}: {matched.frames - matched.missing:,} of the "
+        f"{matched.frames:,} frames of split {name}, {matched.missing:,} missing, "
+        f"{matched.extra:,} of no frame"
     )
     if trained is not None:
         frames = Manifest.read(trained[0]).split(trained[1]).frames
         write_trained_frames(folder, frames["fkey"].to_pylist(), None)
         write_trained_scenes(folder, frames["scene"].to_pylist(), None)
-    for extra in found.extra_names:
+    for extra in matched.extra_names:
         say(f"of no frame: {extra}")
 
 

@@ -74,12 +74,12 @@ def validate_shard(settings: RunSettings) -> None:
 
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
-    given = PredictionSet.read(folder)
+    predictions = PredictionSet.read(folder)
     description: AboutModel | AboutPredictions
-    if given is None:
+    if predictions is None:
         description = AboutModel.read(folder)
     else:
-        description = AboutPredictions(given, read_match(folder))
+        description = AboutPredictions(predictions, read_match(folder))
     classes = description.label_classes(split.classes, split.frames.header.name)
     about = _about(split, description, classes, folder, settings)
     return Model(folder, network, results, about, description)
@@ -98,10 +98,10 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
 
 def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
     """The scorer of predictions that another program made."""
-    name, given = split.frames.header.name, about.given
+    name, predictions = split.frames.header.name, about.predictions
     classes = about.label_classes(split.classes, name)
-    decoder = PredictionDecoder(given, classes, split.classes, name)
-    files = PredictionFiles(model.folder, given, decoder)
+    decoder = PredictionDecoder(predictions, classes, split.classes, name)
+    files = PredictionFiles(model.folder, predictions, decoder)
 
     def predict(frame_id: FrameId, frame: Frame | LabelledFrame) -> FramePrediction:
         ids = files.ids(frame_id.row, frame.label)

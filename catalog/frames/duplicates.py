@@ -70,11 +70,11 @@ class DuplicateSearch:
             for frame, image, key in zip(self.alike, digests, same, strict=True)
             if image is not None and occurrences[key] > 1
         }
-        given = self.doubtful | {f.fkey: f.mark for f in self.alike if f.mark is not None}
+        new_marks = self.doubtful | {f.fkey: f.mark for f in self.alike if f.mark is not None}
         return {
             fkey: marks.get(fkey)
-            for fkey in sorted(marks.keys() | given.keys())
-            if marks.get(fkey) != given.get(fkey)
+            for fkey in sorted(marks.keys() | new_marks.keys())
+            if marks.get(fkey) != new_marks.get(fkey)
         }
 
 

@@ -9,7 +9,7 @@ def parse_group(text: str) -> tuple[str, tuple[str, ...]]:
     Raises:
         InvalidInput: It is not written so.
     """
-    tag, equals, rest = (part.strip() for part in text.partition("="))
+    tag, equals, rest = (piece.strip() for piece in text.partition("="))
     classes = tuple(name.strip() for name in rest.split("+"))
     if not (tag and equals and all(classes)):
         raise InvalidInput(

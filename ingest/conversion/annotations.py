@@ -121,10 +121,10 @@ def files_of(sources: Sequence[Path], ending: str) -> list[tuple[Path, str]]:
     files: list[tuple[Path, str]] = []
     for source in sources:
         if source.is_dir():
-            found = sorted(path for path in source.rglob(f"*{ending}") if path.is_file())
-            if not found:
+            paths = sorted(path for path in source.rglob(f"*{ending}") if path.is_file())
+            if not paths:
                 raise InvalidInput(f"{source}: no file below it ends in {ending}")
-            files += [(path, path.relative_to(source).as_posix()) for path in found]
+            files += [(path, path.relative_to(source).as_posix()) for path in paths]
         else:
             files.append((one_file(source), source.name))
     return files

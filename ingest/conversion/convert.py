@@ -272,8 +272,8 @@ def _png(canvas: Image.Image, digest: str) -> bytes:
 
 def _below(images: Path, root: Path) -> str:
     """The images' folder below the root; "" for the root itself."""
-    whole, above = images.resolve(), root.resolve()
-    below = whole.relative_to(above).as_posix() if whole.is_relative_to(above) else None
+    images_path, above = images.resolve(), root.resolve()
+    below = images_path.relative_to(above).as_posix() if images_path.is_relative_to(above) else None
     if below is None or below.partition("/")[0] == layout_document.LABELS:
         raise InvalidInput(
             f"--images {images}: expected a folder below {root} (--to), and not of its "

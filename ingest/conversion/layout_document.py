@@ -101,14 +101,14 @@ def classes_with(rows: Iterable[Any], categories: Sequence[Category]) -> list[di
         InvalidInput: A key is one class's there and another's in the annotations.
     """
     classes = [dict(row) for row in rows]
-    taken = {key: row["name"] for row in classes for key in _keys(row)}
-    named = {name: key for key, name in reversed(taken.items())}
+    name_of_key = {key: row["name"] for row in classes for key in _keys(row)}
+    named = {name: key for key, name in reversed(name_of_key.items())}
     for each in categories:
         if each.key is None:
             continue
-        name = taken.get(each.key)
+        name = name_of_key.get(each.key)
         if name is None:
-            taken[each.key] = each.name
+            name_of_key[each.key] = each.name
             named.setdefault(each.name, each.key)
             classes.append(_row(each, each.key))
         elif name != each.name:
@@ -118,11 +118,11 @@ def classes_with(rows: Iterable[Any], categories: Sequence[Category]) -> list[di
             )
     without = next((name for name in named if tag_name(name) == UNLABELED), None)
     if without is None and not any(tag_name(each.name) == UNLABELED for each in categories):
-        key = next(key for key in (0, _SMALL, _LARGE) if key not in taken
-                   and (key != _SMALL or max(taken) < _SMALL))  # fmt: skip
-        taken[key] = UNLABELED
+        key = next(key for key in (0, _SMALL, _LARGE) if key not in name_of_key
+                   and (key != _SMALL or max(name_of_key) < _SMALL))  # fmt: skip
+        name_of_key[key] = UNLABELED
         classes.append({"key": key, "name": UNLABELED, "colour": "#000000", "ignore": True})
-    free = iter(key for key in range(1, _LARGE) if key not in taken)
+    free = iter(key for key in range(1, _LARGE) if key not in name_of_key)
     for each in categories:
         if each.key is None and each.name not in named:
             named[each.name] = next(free)
@@ -148,10 +148,10 @@ def write_document(root: Path, document: Mapping[str, Any]) -> None:
         InvalidInput: It is no layout, such as for 256 classes.
     """
     Layout.of(document)
-    others = {key: value for key, value in document.items() if key != "classes"}
+    settings = {key: value for key, value in document.items() if key != "classes"}
     lines = [
         _HEAD,
-        *(f"{key} = {_toml(value)}\n" for key, value in others.items()),
+        *(f"{key} = {_toml(value)}\n" for key, value in settings.items()),
         "classes = [\n",
     ]
     lines += [f"  {_toml(row)},\n" for row in document["classes"]]

@@ -237,9 +237,9 @@ def _panoptic(canvas: Image.Image, _: int, data: Any) -> None:
 
 
 def _paste(
-    canvas: Image.Image, key: int, mask: npt.NDArray[np.bool_], place: tuple[int, int]
+    canvas: Image.Image, key: int, mask: npt.NDArray[np.bool_], corner: tuple[int, int]
 ) -> None:
-    canvas.paste(key, (*place, place[0] + mask.shape[1], place[1] + mask.shape[0]),
+    canvas.paste(key, (*corner, corner[0] + mask.shape[1], corner[1] + mask.shape[0]),
                  Image.fromarray(np.ascontiguousarray(mask)))  # fmt: skip
 
 

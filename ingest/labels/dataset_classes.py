@@ -46,15 +46,15 @@ class DatasetClasses:
         if not others:
             return cls((class_list,))
         named = {source for its_sources, _ in others for source in its_sources}
-        made = cls(
+        dataset_classes = cls(
             (class_list, *(other for _, other in others)),
             (
                 tuple(source for source in sources if source not in named),
                 *(its_sources for its_sources, _ in others),
             ),
         )
-        made._check()
-        return made
+        dataset_classes._check()
+        return dataset_classes
 
     @classmethod
     def of_sources(cls, lists: Mapping[str, ClassList]) -> "DatasetClasses":

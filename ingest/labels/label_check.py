@@ -121,8 +121,8 @@ class LabelCheck:
         large = sorted(key for key in self.unknown if key >= _LEAST_OBJECT)
         pixels = {key: self.unknown[key].pixels for key in large}
         # Divided by 256, what has no objects is a multiple of it.
-        whole = sum(count for key, count in pixels.items() if key % 256 == 0)
-        divisors = (256, 1000) if 2 * whole > sum(pixels.values()) else (1000, 256)
+        multiples = sum(count for key, count in pixels.items() if key % 256 == 0)
+        divisors = (256, 1000) if 2 * multiples > sum(pixels.values()) else (1000, 256)
         for divisor in divisors:
             if large and all(key // divisor in self.class_list.class_of_key for key in large):
                 sentence = (

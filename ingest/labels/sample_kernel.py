@@ -90,17 +90,17 @@ bits_set: Any = _bits
 
 
 @compiled()
-def _mask(raw: Any, place: int, size: int, compared: bool) -> Any:
+def _mask(raw: Any, start: int, size: int, compared: bool) -> Any:
     if size == 1:
-        return _not_as_before(raw, place) if compared else _not_zero(raw, place)
-    return _not_as_before_2(raw, place) if compared else _not_zero_2(raw, place)
+        return _not_as_before(raw, start) if compared else _not_zero(raw, start)
+    return _not_as_before_2(raw, start) if compared else _not_zero_2(raw, start)
 
 
 @compiled()
-def _is_mark(raw: Any, place: int, size: int, compared: bool) -> bool:
+def _is_mark(raw: Any, start: int, size: int, compared: bool) -> bool:
     for offset in range(size):
-        other = raw[place + offset - size] if compared else np.uint8(0)
-        if raw[place + offset] != other:
+        other = raw[start + offset - size] if compared else np.uint8(0)
+        if raw[start + offset] != other:
             return True
     return False
 
@@ -126,11 +126,11 @@ def _marks(raw: Any, at: int, pixels: int, size: int, compared: bool, marks: Any
     step = _BLOCK // size
     last = (len(raw) - at) // size - step  # a block from there on is in the array
     while pixel < pixels and pixel <= last:
-        place = at + pixel * size
-        mask = _mask(raw, place, size, compared)
+        start = at + pixel * size
+        mask = _mask(raw, start, size, compared)
         if mask == 0 and pixel + step <= last:
             # Most blocks have no mark.
-            mask = _mask(raw, place + _BLOCK, size, compared)
+            mask = _mask(raw, start + _BLOCK, size, compared)
             pixel += step
         if pixel >= pixels:
             break
@@ -158,11 +158,11 @@ def _marks(raw: Any, at: int, pixels: int, size: int, compared: bool, marks: Any
 
 
 @compiled()
-def _pixel(raw: Any, place: int, size: int) -> Any:
+def _pixel(raw: Any, start: int, size: int) -> Any:
     """A pixel's one or two bytes, the first one lowest."""
-    pixel = np.uint32(raw[np.uint64(place)])
+    pixel = np.uint32(raw[np.uint64(start)])
     if size == 2:
-        pixel |= np.uint32(raw[np.uint64(place + 1)]) << np.uint32(8)
+        pixel |= np.uint32(raw[np.uint64(start + 1)]) << np.uint32(8)
     return pixel
 
 

@@ -84,9 +84,13 @@ def _likeness(image: str, label: str, frames: int) -> tuple[object, ...]:
 
 def _stems(names: Sequence[str], alike: Sequence[str]) -> dict[str, str]:
     """Names by what of their files tells them apart: without what all that are alike end in."""
-    stems, others = ([name.rpartition("/")[2].rpartition(".")[0] for name in each]
+    stems, folders_of_names = ([name.rpartition("/")[2].rpartition(".")[0] for name in each]
                      for each in (names, alike))  # fmt: skip
-    ending = _common(*(stem[::-1] for stem in others))[::-1] if len(others) > 1 else ""
+    ending = (
+        _common(*(stem[::-1] for stem in folders_of_names))[::-1]
+        if len(folders_of_names) > 1
+        else ""
+    )
     start = next((n for n, character in enumerate(ending) if character in "_-."), len(ending))
     ending = ending[start:]
     cut = len(ending) if any(character.isalpha() for character in ending) else 0
@@ -104,24 +108,24 @@ def _patterns(image: str, label: str, names: Sequence[str]) -> tuple[str, str]:
     *folders, file = image.split("/")
     *label_folders, label_file = label.split("/")
     stem = _common(file.rpartition(".")[0], label_file.rpartition(".")[0]).rstrip("_-.")
-    others = [name.split("/")[:-1] for name in names]
+    folders_of_names = [name.split("/")[:-1] for name in names]
     varying = {
-        part
-        for position, part in enumerate(folders)
-        if any(len(each) == len(folders) and each[position] != part and
-               each[:position] == folders[:position] for each in others)
+        level
+        for position, level in enumerate(folders)
+        if any(len(each) == len(folders) and each[position] != level and
+               each[:position] == folders[:position] for each in folders_of_names)
     }  # fmt: skip
     shared = set(folders) & set(label_folders)
     pairs = enumerate(zip(folders, label_folders, strict=False))
     first = next((position for position, (one, other) in pairs if one != other), len(folders))
     varying |= set(folders[first + 1 :])  # below the folder of images, though only one was seen
-    fields = {part: "{split}" for part in shared if part in _SPLITS}
+    fields = {level: "{split}" for level in shared if level in _SPLITS}
     # What lies deepest and is in both paths is as a rule a drive.
-    scenes = [part for part in folders if part in shared & varying and part not in fields]
+    scenes = [level for level in folders if level in shared & varying and level not in fields]
     fields |= dict.fromkeys(scenes[-1:], "{scene}")
 
     def pattern(parts: list[str], name: str) -> str:
-        return "/".join([*(fields.get(part, part) for part in parts), name])
+        return "/".join([*(fields.get(level, level) for level in parts), name])
 
     return (
         pattern(folders, "{frame}" + file[len(stem) :]),

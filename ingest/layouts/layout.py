@@ -290,7 +290,9 @@ class Layout:
     def _scene_depth(self) -> int:
         """Parts that patterns share up to {scene}, where these say all of a group; 0 where not."""
         texts = [pattern.parts for _, pattern in self.patterns]
-        scene = next((n for n, part in enumerate(texts[0]) if part.startswith("{scene")), None)
+        scene = next(
+            (n for n, segment in enumerate(texts[0]) if segment.startswith("{scene")), None
+        )
         if scene is None or not texts[0][scene].endswith("}") or texts[0][scene].count("{") > 1:
             return 0
         shared = texts[0][: scene + 1]
@@ -298,9 +300,9 @@ class Layout:
             return 0
         of_group = [name for name in (FOLDERS, *self._tag_fields) if name in self.identity]
         above = "/".join(shared)
-        told = (name == FOLDERS or f"{{{name}" in above for name in of_group)
+        is_in_names = (name == FOLDERS or f"{{{name}" in above for name in of_group)
         is_above = FOLDERS not in texts[0] or texts[0].index(FOLDERS) < scene
-        return scene + 1 if all(told) and is_above else 0
+        return scene + 1 if all(is_in_names) and is_above else 0
 
     @cached_property
     def _by_ending(self) -> tuple[tuple[str, Pattern, str], ...]:
@@ -313,7 +315,7 @@ class Layout:
         if "label" not in patterns:
             return frozenset(), ""
         of_images = patterns["image"].parts if "image" in patterns else []
-        literal = {part for part in patterns["label"].parts[:-1] if "{" not in part}
+        literal = {segment for segment in patterns["label"].parts[:-1] if "{" not in segment}
         return frozenset(literal - {FOLDERS, *of_images}), patterns["label"].ending
 
     @cached_property

@@ -110,14 +110,14 @@ class Pattern:
             depth: At most so many of the pattern's parts.
         """
         folder = ""
-        for part in self.parts[:-1][:depth]:
-            if part == FOLDERS:
+        for segment in self.parts[:-1][:depth]:
+            if segment == FOLDERS:
                 if FOLDERS not in fields:
                     break
                 folder += fields[FOLDERS]
                 continue
             try:
-                folder += _FIELD.sub(lambda match: _written(match, fields), part) + "/"
+                folder += _FIELD.sub(lambda match: _written(match, fields), segment) + "/"
             except KeyError:
                 break
         return folder
@@ -157,15 +157,19 @@ class _Parser:
         if not isinstance(text, str) or not text.strip("/"):
             raise InvalidInput(f"pattern {text!r}: expected a path such as images/{{frame}}.png")
         parts = text.split("/")
-        if text != text.strip("/") or any(part in ("", ".", "..") for part in parts):
+        if text != text.strip("/") or any(segment in ("", ".", "..") for segment in parts):
             raise InvalidInput(
                 f"pattern {text}: expected a path below the source's root, without empty parts"
             )
         if parts.count(FOLDERS) > 1 or parts[-1] == FOLDERS:
             raise InvalidInput(f"pattern {text}: ** may stand once, and not at the end")
         self.regexes = [
-            self._folders() if part == FOLDERS else self._part(part) + ("/" if not is_last else "")
-            for part, is_last in ((part, n == len(parts) - 1) for n, part in enumerate(parts))
+            self._folders()
+            if segment == FOLDERS
+            else self._part(segment) + ("/" if not is_last else "")
+            for segment, is_last in (
+                (segment, n == len(parts) - 1) for n, segment in enumerate(parts)
+            )
         ]
         if not self.fields:
             raise InvalidInput(f"pattern {text}: has no field such as {{frame}}; it names one file")
@@ -174,10 +178,10 @@ class _Parser:
         self.fields.append(FOLDERS)
         return f"(?P<{_FOLDERS}>(?:.*/)?)"
 
-    def _part(self, part: str) -> str:
+    def _part(self, segment: str) -> str:
         regex, position, is_open = "", 0, False
-        while position < len(part):
-            if match := _FIELD.match(part, position):
+        while position < len(segment):
+            if match := _FIELD.match(segment, position):
                 piece, ends = self._field(match["name"], match["form"])
                 if is_open and not ends:
                     raise InvalidInput(
@@ -186,16 +190,16 @@ class _Parser:
                     )
                 is_open = not ends
                 regex += piece
-            elif match := _CHOICE.match(part, position):
+            elif match := _CHOICE.match(segment, position):
                 regex += f"(?:{'|'.join(map(re.escape, match['choices'].split(',')))})"
                 is_open = False
-            elif part[position] in "{}*":
+            elif segment[position] in "{}*":
                 raise InvalidInput(
-                    f"pattern {self._text}: '{part[position:][:20]}' is no field: expected "
+                    f"pattern {self._text}: '{segment[position:][:20]}' is no field: expected "
                     "{name}, {name:6} for six digits, {name:joined}, or a choice such as {jpg,png}"
                 )
             else:
-                regex += re.escape(part[position])
+                regex += re.escape(segment[position])
                 position, is_open = position + 1, False
                 continue
             position = match.end()

@@ -74,9 +74,9 @@ class Recognition:
         if self.own and self.fits:
             return f"has its own layout: {self.fits[0]}"
         if self.layout is not None:
-            others = ", ".join(map(str, self.fits[1:]))
+            other_fits = ", ".join(map(str, self.fits[1:]))
             lacks = f"; {how_to_say_classes(self.layout)}" if self.layout.lacks_classes else ""
-            also = f"; others fit, too: {others}" if others else ""
+            also = f"; others fit, too: {other_fits}" if other_fits else ""
             return f"looks like {self.fits[0]}{also}{lacks}"
         if self.fits:
             some = ", ".join(map(str, self.fits))

@@ -114,19 +114,19 @@ def content_of(
     question = {**question, **provenance.built, **division.to_json()}
     splits = division.splits
     if isinstance(selection, FramePortions):
-        made = portioned_rows(records, name, selection, division, splits, question)
-        if made is None:
+        portions = portioned_rows(records, name, selection, division, splits, question)
+        if portions is None:
             raise _no_frames(name, provenance.report)
         content = Content(
             question=question,
             snapshot=selection.snapshot,
-            rows=made.rows,
+            rows=portions.rows,
             splits=splits,
-            classes=made.classes,
-            source_locations=made.source_locations,
-            counts=made.counts,
+            classes=portions.classes,
+            source_locations=portions.source_locations,
+            counts=portions.counts,
         )
-        return content, made.report
+        return content, portions.report
     if not len(selection):
         raise _no_frames(name, provenance.report)
     sides, report = _sides(selection, division)

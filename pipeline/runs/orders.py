@@ -25,6 +25,7 @@ from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
 from pipeline.runs.prediction_set import (
     BY_NAME,
     IDS,
+    MOST_INFO,
     check_encoding,
     check_info,
     check_model_name,
@@ -676,6 +677,7 @@ class Validation(ModelOrder):
             help="What else tells that model apart, and stands in the report: "
             "version=3,commit=4f2a91c.",
             body="What else tells the predictions' model apart, and stands in the report.",
+            max_length=MOST_INFO,
             examples=({"version": "3", "commit": "4f2a91c"},),
             metavar="NAME=VALUE,...",
             parse=info_in,
@@ -744,8 +746,8 @@ class Validation(ModelOrder):
         if self.predictions is None:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")
-            if given := [name for name in of_predictions if getattr(self, name) is not None]:
-                raise InvalidInput(f"{given[0].replace('_', ' ')}: goes with predictions")
+            if settings := [name for name in of_predictions if getattr(self, name) is not None]:
+                raise InvalidInput(f"{settings[0].replace('_', ' ')}: goes with predictions")
             return
         self._check_predictions(self.predictions)
 

@@ -27,7 +27,7 @@ MOST_NAMED = 100
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _INFO_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _IMAGES = (".png", ".jpg", ".jpeg")
-_MOST_INFO, _LONGEST_INFO = 32, 512
+MOST_INFO, _LONGEST_INFO = 32, 512
 _MOST_BYTES = 4 << 20
 
 
@@ -169,8 +169,8 @@ def check_info(info: Mapping[str, str]) -> None:
     Raises:
         InvalidInput: A name or value cannot be shown.
     """
-    if len(info) > _MOST_INFO:
-        raise InvalidInput(f"model info: {len(info)} entries; at most {_MOST_INFO} are kept")
+    if len(info) > MOST_INFO:
+        raise InvalidInput(f"model info: {len(info)} entries; at most {MOST_INFO} are kept")
     for name, value in info.items():
         if not _INFO_NAME.fullmatch(name) or not (value.isprintable() and value):
             raise InvalidInput(

@@ -179,6 +179,7 @@ def test_a_dataset_in_use_is_not_evicted(home: Path) -> None:
     assert (found.dataset, found.files) == ("streets@1", 2 * FRAMES)
 
 
+@pytest.mark.wide
 def test_every_version_of_a_removed_dataset_is_evicted_by_its_name(home: Path) -> None:
     """All of them or none; NAME@VERSION is that one."""
     with closing(open_home(home)) as workspace:

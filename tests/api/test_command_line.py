@@ -44,6 +44,7 @@ def one_error(run: "subprocess.CompletedProcess[str]", *parts: str) -> None:
         assert piece in run.stderr
 
 
+@pytest.mark.wide
 def test_every_command_has_help() -> None:
     """--help of every command, each with a sentence and its options, exit code 0."""
     code = (

@@ -97,6 +97,7 @@ def test_what_is_refused(url: str, method: str, path: str, body: str, status: in
     assert httpx.get(f"{url}/tags").text == before
 
 
+@pytest.mark.wide
 def test_what_is_listed_can_be_sent(url: str) -> None:
     """A tag as it is answered, its values JSON in a string, makes and changes one."""
     for name, kind, values in (("again", "Open", []), ("once_more", "Restricted", ["a", "b"])):

@@ -59,6 +59,7 @@ def served(shared_home: Path) -> Iterator[Served]:
         yield Served(client, secrets)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("user", "files"), [("dora", 75), ("cora", 48), ("otto", 48)])
 def test_a_search_finds_what_may_be_seen(served: Served, user: str, files: int) -> None:
     """Rows, counts beyond the limit, groups, facets and subqueries alike."""

@@ -242,6 +242,7 @@ def test_an_original_is_what_its_content_says(served: Served) -> None:
     assert "is no PNG image any more" in served.get(f"/v1/labels/{fkey}", 422).text
 
 
+@pytest.mark.wide
 def test_a_large_original_is_streamed(served: Served) -> None:
     """In parts, which are put together to the same bytes."""
     fkey = served.frames()[0]["fkey"]
@@ -253,6 +254,7 @@ def test_a_large_original_is_streamed(served: Served) -> None:
     assert response.content == content[1000:9000001]
 
 
+@pytest.mark.wide
 def test_images_are_made_smaller_in_each_format(shared: Served) -> None:
     """They fit, keep their shape and never grow; the second one comes out of the cache."""
     fkey = shared.frames()[5]["fkey"]

@@ -245,6 +245,7 @@ def test_roles_and_scopes(house: House, user: str, scope: str) -> None:
             assert answer.json()["title"] == "NotAllowed"
 
 
+@pytest.mark.wide
 def test_whose_rows_are_limited_is_refused_on_every_route_of_data(house: House) -> None:
     """403 on all but what a limited catalog answers, what is added later included."""
     for method, path in routes(house.app):
@@ -303,6 +304,7 @@ NAMES = {
 }  # fmt: skip
 
 
+@pytest.mark.wide
 def test_tags_and_buckets_are_read_by_all_and_changed_by_few(house: House) -> None:
     """The same for whoever sees some rows only; patterns and connections are closed to them."""
     tag = json.dumps({"tag": "mood", "type": "Open"})

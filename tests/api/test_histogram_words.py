@@ -35,6 +35,7 @@ def told_by_arguments(function: Any) -> dict[str, str]:
     return {name: next(filter(None, all_of), "") for name, all_of in texts.items()}
 
 
+@pytest.mark.wide
 def test_every_door_says_the_same() -> None:
     """Names and words of the options, in help, OpenAPI and a tool's schema."""
     command = told_by_arguments(histogram_)

@@ -24,6 +24,7 @@ from tests.api.servers import serving, wait_until
 PASSWORD = "a sentence is a good one"
 
 
+@pytest.mark.wide
 def test_one_line_for_each_request(home: Path) -> None:
     """Who, what, how it ended, how long it took, how much was sent; JSON where it is asked for."""
     records = RecordStore(home / "records" / "records.sqlite")

@@ -23,6 +23,7 @@ ODD = '"loss": 1.17, "step": "last", "miou": "good", "warnings": "none", "below"
 BODY = {"kind": "run", "dataset": "all@1", "command": "wc -l {files}"}
 
 
+@pytest.mark.wide
 def test_a_server_runs_no_programs_unless_it_is_told_to(catalogued: Path, tmp_path: Path) -> None:
     """Proves the default refuses everybody, resuming too, and what a program's job answers."""
     home = copy_home(catalogued, tmp_path)
@@ -78,6 +79,7 @@ def test_whose_programs_run(
     workspace.close()
 
 
+@pytest.mark.wide
 def test_a_program_measures_what_it_likes(catalogued: Path, tmp_path: Path) -> None:
     """Proves that a loss without a step, as the PyTorch example writes it, is followed and shown.
 

@@ -271,6 +271,7 @@ def _ignore(url: str) -> None:
         post_sql(url, ENDLESS)
 
 
+@pytest.mark.wide
 def test_a_query_that_takes_too_long_is_given_up(home: Path) -> None:
     """FRAMESIFT_QUERY_TIMEOUT_S: SQL0952N, and the server goes on."""
     with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "0.5"}) as (url, _):
@@ -280,6 +281,7 @@ def test_a_query_that_takes_too_long_is_given_up(home: Path) -> None:
         until_ready(url)
 
 
+@pytest.mark.wide
 def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
     """Nothing on stderr, and long before the time that requests would have."""
     with serving(home, "--shutdown-timeout", "600") as (url, process):

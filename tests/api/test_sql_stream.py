@@ -137,6 +137,7 @@ def test_a_client_that_goes_away_stops_its_statement(
     assert httpx.post(served + PATH, content=FRAME_ROWS).status_code == 200
 
 
+@pytest.mark.wide
 def test_clients_that_read_nothing_leave_the_others_alone(served: str) -> None:
     """Connections that stand still hold a statement each, and no thread of other requests."""
     address = urlsplit(served)

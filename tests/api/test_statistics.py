@@ -501,6 +501,7 @@ def test_reports_that_cannot_be_used(home: Path, tmp_path: Path) -> None:
         assert Path(words[1]).name in line
 
 
+@pytest.mark.wide
 def test_the_description_has_schemas_and_examples(client: TestClient) -> None:
     """/openapi.json: a response model for each, with examples."""
     description = client.get("/openapi.json").json()

@@ -92,6 +92,7 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     assert json.loads(again[1]) == []
 
 
+@pytest.mark.wide
 def test_values(home: Path, tmp_path: Path) -> None:
     """The most frequent first, on a home and on a server; what is left out is counted."""
     file = tmp_path / "tags.csv"

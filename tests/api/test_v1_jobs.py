@@ -589,6 +589,7 @@ def test_models_and_reports(served: Served) -> None:
         assert client.get(f"/v1/jobs/v-1/files/{path}").status_code == 404, path
 
 
+@pytest.mark.wide
 def test_a_listener_that_leaves_holds_nothing(served: Served) -> None:
     """Sixty listeners at once, more than the server has threads: others are answered beside."""
     client, workspace = served

@@ -233,6 +233,7 @@ def test_settings_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.source_roots == (Path("/data"), Path("/nfs"))
 
 
+@pytest.mark.wide
 def test_tags(served: Served) -> None:
     """Added with type and kind, shown, listed by name, family and kind."""
     body = {"tag": "weather", "kind": "Restricted", "values": ["sun", "fog"], "family": "sky"}
@@ -241,7 +242,7 @@ def test_tags(served: Served) -> None:
     assert answer.headers["location"] == "/v1/tags/weather"
     assert answer.json() == {
         "tag": "weather", "family": "tags_sky", "type": "varchar", "kind": "Restricted",
-        "values": ["sun", "fog"], "title": "",
+        "values": ["sun", "fog"], "title": "", "classes": [],
     }  # fmt: skip
     assert served.ask("GET", "/v1/tags/weather").json() == answer.json()
     assert served.ask("POST", "/v1/tags", json=body).status_code == 409
@@ -273,6 +274,7 @@ def names_of(served: Served) -> list[str]:
     return [row["filename"] for row in rows if row["filename"].endswith(".png")][:4]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["text/csv", "application/vnd.apache.parquet"])
 def test_values_of_tags(served: Served, kind: str) -> None:
     """A table's columns become tags; rows that name no file are told."""

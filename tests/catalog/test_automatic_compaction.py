@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from catalog.frames.frames import register
 from catalog.maintenance.automatic import Uncompacted, compaction_due, uncompacted
 from catalog.maintenance.compaction import compact
@@ -15,6 +17,7 @@ def add(store: CatalogStore, *keys: str) -> None:
         register(connection, source_names(), [file(key) for key in keys], [], 1)
 
 
+@pytest.mark.wide
 def test_files_since_the_last_compaction(store: CatalogStore) -> None:
     """Those of the table with the most; none after a compaction, which expires no snapshot."""
     before = uncompacted(store).files
@@ -33,6 +36,7 @@ def test_files_since_the_last_compaction(store: CatalogStore) -> None:
         assert snapshot.execute("SELECT count(*) FROM metaocean").fetchone() == (6,)
 
 
+@pytest.mark.wide
 def test_one_process_is_told_to_compact(store: CatalogStore, folder: Path) -> None:
     """While it does no other is; and none where too few files came."""
     for number in range(3):

@@ -156,6 +156,7 @@ def fill(disk: Path, leave: int) -> Path:
     return filler
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("leave", [0, 32768, 100_000])
 def test_a_full_disk(small_disk: Path, leave: int) -> None:
     """StorageError says so; exactly the acknowledged commits survive; with space, work goes on."""

@@ -213,6 +213,7 @@ def test_named_snapshots(sound: CatalogStore) -> None:
     assert finding.what == "dataset b@2 names snapshot 77, which is not there"
 
 
+@pytest.mark.wide
 def test_counts_are_compared(sound: CatalogStore) -> None:
     """What can be read is held against what was written down."""
     sound.close()

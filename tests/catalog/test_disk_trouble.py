@@ -57,6 +57,7 @@ def told(disk: Path, words: str) -> Iterator[None]:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("options", "harm", "words"),
     [

@@ -117,6 +117,7 @@ def test_refused_names(home: Home) -> None:
     assert home.store.snapshot() == snapshot
 
 
+@pytest.mark.wide
 def test_refused_rows(home: Home) -> None:
     """A tag of another family, another type, a misfit value, a file twice: refused as a whole."""
     families.write(home.store, "bus", {"gear": "INTEGER"}, _rows(frame=[1], gear=[1]))
@@ -135,6 +136,7 @@ def test_refused_rows(home: Home) -> None:
     assert home.rows("SELECT fkey, gear FROM lake.main.tags_bus") == [(_fkey(1), 1)]
 
 
+@pytest.mark.wide
 def test_drop(home: Home) -> None:
     """A dropped family leaves list, views and current snapshot; its name and tags are free."""
     families.write(home.store, "bus", {"speed": "DOUBLE"}, _rows(frame=[1], speed=[1.0]))

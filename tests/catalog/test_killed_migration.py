@@ -65,6 +65,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | Postgres:
     return location
 
 
+@pytest.mark.wide
 def test_a_migration_that_is_killed(
     place: Path | Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_reading_transaction_is_one_state(location: CatalogLocation) -> None:
     store.close()
 
 
+@pytest.mark.wide
 def test_made_once_and_opened_again(backend: str, tmp_path: Path) -> None:
     """The first store makes the catalog, the second finds it and what was written."""
     location = new_location(backend, tmp_path)

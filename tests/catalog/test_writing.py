@@ -79,6 +79,7 @@ def test_register_refuses_a_key_given_twice(store: CatalogStore) -> None:
     assert fkeys(store) == []
 
 
+@pytest.mark.wide
 def test_removing_files_takes_the_tags_of_every_family(store: CatalogStore) -> None:
     """Removed files go with their tags, late families included; other sources stay."""
     with store.writing("r") as connection:

@@ -129,6 +129,7 @@ def test_a_limited_user_s_statement_and_server(home: Path) -> None:
             assert everything.call("GET", "/v1/info")["home"] == str(home)
 
 
+@pytest.mark.wide
 def test_the_command_line_takes_one_too(catalogued: Path, server: str, tmp_path: Path) -> None:
     """On a home and of a server, beside a WHERE body; in a file with a byte order mark, too."""
     arguments = [

@@ -49,6 +49,7 @@ def test_one_frame_has_everything(client: framesift.Client) -> None:
     assert (caught.value.status, caught.value.kind) == (404, "NotFound")
 
 
+@pytest.mark.wide
 def test_pictures_of_a_frame(client: framesift.Client, tmp_path: Path) -> None:
     """The files themselves, smaller ones, other formats; as bytes, for Pillow and on disk."""
     frame = client.select(car=(1, None))[0]

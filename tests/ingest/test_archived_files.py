@@ -104,6 +104,7 @@ def test_images_on_tape_are_checked_when_they_are_back(
     assert home.scan(source).counts.bytes_read == 0
 
 
+@pytest.mark.wide
 def test_without_checks_an_image_that_is_back_is_not_read(
     home: Home, root: Path, tmp_path: Path
 ) -> None:

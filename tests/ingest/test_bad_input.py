@@ -32,6 +32,7 @@ def sixteen_bits(row: list[int]) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.wide
 def test_bad_files_beside_good_ones(home: Home, tmp_path: Path) -> None:
     """Each is a problem with its reason; the others are counted, and each once it is mended."""
     root, photo = tmp_path / "set", jpeg_of(Image.new("RGB", (3, 1)))
@@ -79,6 +80,7 @@ def test_bad_files_beside_good_ones(home: Home, tmp_path: Path) -> None:
     assert [row[0] for row in home.rows(FRAMES)] == [f"{name}.jpg" for name in "abcdefghi"]
 
 
+@pytest.mark.wide
 def test_what_a_changed_layout_counts_anew(home: Home, tmp_path: Path) -> None:
     """A title and colours to draw nothing, keys every label; patterns of no name are refused."""
     document = dict(preset("cityscapes").document)

@@ -128,6 +128,7 @@ def test_what_a_killed_scan_left_is_marked_by_the_next(
     assert marks(home) == BOTH
 
 
+@pytest.mark.wide
 def test_a_commit_between_search_and_marks(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ def test_another_encoding_of_the_label_is_the_same(home: Home, tmp_path: Path) -
     assert marks(home) == BOTH[:1]
 
 
+@pytest.mark.wide
 def test_equal_labels_of_other_images_are_no_duplicates(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

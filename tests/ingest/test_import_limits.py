@@ -91,6 +91,7 @@ def wide(file: Path, columns: int, name: str) -> Path:
     return file
 
 
+@pytest.mark.wide
 def test_columns(scanned: Home, tmp_path: Path) -> None:
     """So many of a file, so many of a catalog; nothing is made when a row names no file."""
     name = frame_key("camera", 1).rpartition("/")[2]

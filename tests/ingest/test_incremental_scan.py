@@ -118,6 +118,7 @@ def test_only_what_changed_is_read(home: Home, tmp_path: Path) -> None:
     assert home.rows(unchanged) == [(1, 7), (2, 4)]
 
 
+@pytest.mark.wide
 def test_a_frame_that_loses_a_partner(home: Home, tmp_path: Path) -> None:
     """Without its label it is an unlabelled frame; without its JSON it is counted on."""
     root = make_tree(tmp_path / "tree")
@@ -161,6 +162,7 @@ def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> 
     assert standing() == set()
 
 
+@pytest.mark.wide
 def test_what_could_not_be_read_is_tried_again(home: Home, tmp_path: Path) -> None:
     """A label that is away while it is read, and then back as it was, is counted next time."""
     root = make_tree(tmp_path / "tree")
@@ -213,6 +215,7 @@ def test_full_counts_again(home: Home, tmp_path: Path) -> None:
     assert (counts.changed, counts.unchanged, counts.frames) == (7, 0, 3)
 
 
+@pytest.mark.wide
 def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
     """What was counted with other classes must not stand."""
     root = make_tree(tmp_path / "tree")

@@ -69,6 +69,7 @@ def test_among_images_a_label_alone_is_an_orphan(home: Home, labels: Path, tmp_p
     assert tagged(home) == [(f"host1:a2d2:{frame_key('camera', 2)}", "2")]
 
 
+@pytest.mark.wide
 def test_a_bad_label_alone_is_not_read_again_and_again(home: Home, labels: Path) -> None:
     """It is recorded once, and tried again when it changes."""
     put(labels, frame_key("label", 2), b"no png")

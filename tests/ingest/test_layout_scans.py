@@ -49,6 +49,7 @@ AACHEN = [frame(n, "aachen", "train") for n in (1, 2, 3)]
 ULM = [frame(n, "ulm", "val") for n in (1, 2, 3)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("run_files", [2, 50_000])
 def test_two_trees(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_files: int
@@ -101,6 +102,7 @@ def test_a_part_of_two_trees(home: Home, tmp_path: Path) -> None:
     assert home.rows(FRAMES) == [*AACHEN, *ULM]
 
 
+@pytest.mark.wide
 def test_a_layout_at_the_root(home: Home, tmp_path: Path) -> None:
     """It says camera, ignored classes and tags; when it changes, all is paired and counted anew."""
     root = make_city(tmp_path / "city")
@@ -185,6 +187,7 @@ def test_a_tag_of_names_that_people_have(home: Home, tmp_path: Path) -> None:
         write(home.store, "layout", {"weather": "VARCHAR"})
 
 
+@pytest.mark.wide
 def test_two_images_of_one_frame(home: Home, tmp_path: Path) -> None:
     """The second is a listed problem; once it is gone, the scan has nothing against the frame."""
     root = tmp_path / "own"

@@ -39,6 +39,7 @@ def test_a_closed_folder_is_a_problem_and_the_rest_is_scanned(
     assert recorded_problems(home.records, source_id=source.id) == []
 
 
+@pytest.mark.wide
 def test_what_is_catalogued_below_a_closed_folder_stays(home: Home, tmp_path: Path) -> None:
     """Labels may not be listed: their frames keep their counts, though all is counted again."""
     root = make_tree(tmp_path / "tree")

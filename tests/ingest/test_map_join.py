@@ -140,6 +140,7 @@ def test_geojson_and_geoparquet_give_the_same(placed: Home, tmp_path: Path) -> N
     assert placed.rows("SELECT near_b2 FROM metaocean_view WHERE near_b2 = '1'") == [("1",)] * 2
 
 
+@pytest.mark.wide
 def test_a_second_map_replaces_the_first(placed: Home, tmp_path: Path) -> None:
     """Importing again sets every frame again; an empty map is near nothing."""
     file = tmp_path / "bridges.geojson"

@@ -192,6 +192,7 @@ def test_a_disk_that_fails() -> None:
         LocalFolder(Path("/proc/self")).read("mem")
 
 
+@pytest.mark.wide
 def test_a_scan_of_what_leads_out(home: Home, tmp_path: Path) -> None:
     """A label that is a link to another folder is a problem of the scan, without its content."""
     tree = make_tree(tmp_path / "tree")

@@ -94,6 +94,7 @@ def test_runs_are_counted_in_any_format_and_filter(seed: int) -> None:
     assert counted.digest == count_pixels(encode(Picture(colours)), LISTED).digest
 
 
+@pytest.mark.wide
 def test_every_tie_of_the_paeth_filter() -> None:
     """Left, above and corner on a grid that has every tie, in each byte of a pixel."""
     triples = list(product(range(0, 256, 15), repeat=3))

@@ -32,6 +32,7 @@ from tests.ingest.scene_folders import (
 )
 
 
+@pytest.mark.wide
 def test_the_whole_sample_set(home: Home, sample_root: Path) -> None:
     """All 75 files and 24 frames land; class pixels in the catalog are those of counts.json."""
     result = home.scan(home.add(sample_root))
@@ -105,6 +106,7 @@ def test_only_camera_images_carry_tags(home: Home, tmp_path: Path) -> None:
     assert home.rows("SELECT value FROM t_car ORDER BY fkey") == [("1",), ("2",), ("1",)]
 
 
+@pytest.mark.wide
 def test_rescan_changes_nothing(home: Home, tmp_path: Path) -> None:
     """A second scan reads nothing and writes nothing, not even a snapshot."""
     source = home.add(make_tree(tmp_path / "tree"))
@@ -121,6 +123,7 @@ def test_rescan_changes_nothing(home: Home, tmp_path: Path) -> None:
     assert home.rows("SELECT count(*) - count(DISTINCT fkey) FROM metaocean") == [(0,)]
 
 
+@pytest.mark.wide
 def test_removed_files_stay_in_older_snapshots(home: Home, tmp_path: Path) -> None:
     """A removed frame leaves the current snapshot with its tags and is there AT the older one."""
     root = make_tree(tmp_path / "tree")
@@ -136,6 +139,7 @@ def test_removed_files_stay_in_older_snapshots(home: Home, tmp_path: Path) -> No
     assert home.rows(count.format(f" AT (VERSION => {before})")) == [(7, 2, 3)]
 
 
+@pytest.mark.wide
 def test_a_label_that_becomes_bad_loses_its_tags(home: Home, tmp_path: Path) -> None:
     """A damaged label's old counts go; its file stays and the problem is recorded."""
     root = make_tree(tmp_path / "tree")
@@ -312,6 +316,7 @@ def test_one_scan_of_a_source_at_a_time(home: Home, tmp_path: Path) -> None:
     assert home.scan(source).counts.frames == 3
 
 
+@pytest.mark.wide
 def test_progress_and_workers(home: Home, tmp_path: Path) -> None:
     """Progress only grows and ends at the result; the number of workers changes no result."""
     source = home.add(make_tree(tmp_path / "tree", frames=9))

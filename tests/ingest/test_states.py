@@ -65,6 +65,7 @@ def test_objects_of_a_bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     ]
 
 
+@pytest.mark.wide
 def test_stubs_of_a_migrated_file_system(home: Home, tmp_path: Path) -> None:
     """A file without blocks is migrated; that is noted without reading it, and its tags stay."""
     root = make_tree(tmp_path / "tree", frames=2)

@@ -66,6 +66,7 @@ def _problems(result: TagImport) -> list[tuple[int, str]]:
     return [(row["line"], row["kind"]) for row in result.problems.to_pylist()]
 
 
+@pytest.mark.wide
 def test_what_sql_wrote_is_taken(cars: Home, tmp_path: Path) -> None:
     """`sql ... --format csv-named` names files by FKEY: no --key, no --key-column is needed."""
     rows = pa.table({"fkey": [_fkey(1), _fkey(2)], "weather": ["rain, then snow", 'a "b"']})

@@ -201,6 +201,7 @@ def test_a_site_says_gateway_and_force(storage: Storage, monkeypatch: pytest.Mon
         Settings(home=storage.workspace.home)
 
 
+@pytest.mark.wide
 def test_objects_come_and_go_by_mmafmcosctl(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +305,7 @@ def test_a_command_that_fails(storage: Storage) -> None:
     assert not [path for path in access.lists.iterdir() if path.suffix == ".txt"]
 
 
+@pytest.mark.wide
 def test_a_misspelt_fileset_is_noticed_where_all_files_are_cached(storage: Storage) -> None:
     """By a staging and by an eviction, before they do anything; the message says what to do."""
     storage.stage()

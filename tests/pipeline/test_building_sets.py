@@ -305,6 +305,7 @@ def test_columns_are_those_of_their_frames() -> None:
     assert _aligned(empty, hashes)["speed"].to_pylist() == [None] * 7
 
 
+@pytest.mark.wide
 def test_json_keys_may_stand_in_any_order(many: Workspace) -> None:
     """The same request with its keys the other way round is the same dataset."""
     shares = {"front_center": 0.5, "rear_center": 0.25, "*": 0.25}

@@ -48,6 +48,7 @@ def scan(home: Workspace) -> ScanCounts:
     ).counts
 
 
+@pytest.mark.wide
 def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
     """What is left out now leaves the catalog, however much; left out no more, it returns."""
     change = Session(home, is_command=True).sources.change

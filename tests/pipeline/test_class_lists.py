@@ -119,6 +119,7 @@ def test_sources_together(home: Workspace) -> None:
     assert [row["sources"] for row in written["layouts"]] == [["a", "a2", "turned"]]
 
 
+@pytest.mark.wide
 def test_class_lists_together(home: Workspace) -> None:
     """Labels of each source are decoded by its own list, to ids that are one for each tag.
 

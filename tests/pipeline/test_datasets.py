@@ -165,6 +165,7 @@ def test_the_id_depends_on_neither_machine_nor_time(tmp_path: Path) -> None:
     assert len(ids) == 1
 
 
+@pytest.mark.wide
 def test_a_version_once_told_of_never_means_another_dataset(workspace: Workspace) -> None:
     """Neither removed nor renamed is its number given again; a name that begins alike is apart."""
     records = workspace.records
@@ -302,6 +303,7 @@ def test_a_grouping_that_does_not_exist_is_refused(workspace: Workspace) -> None
         make(workspace, split=SPLIT, split_by="colour")
 
 
+@pytest.mark.wide
 def test_two_sources_with_one_class_list_make_one_dataset(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -404,6 +406,7 @@ make(open_home(Path(sys.argv[1])))
 """
 
 
+@pytest.mark.wide
 def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
     workspace: Workspace,
 ) -> None:

@@ -248,6 +248,7 @@ def test_what_a_model_lacks_is_added(validated: Validated) -> None:
     assert rebuild_dataset(many, "few@2").content_id == grown["id"]
 
 
+@pytest.mark.wide
 def test_unlabelled_frames_are_listed_to_be_labelled(validated: Validated) -> None:
     """The most uncertain of those without a label, none of a scene that is held."""
     many = validated.workspace

@@ -199,6 +199,7 @@ def test_a_registered_pattern_is_used_as_it_is_at_the_run(workspace: Workspace) 
     assert (failed.state, failed.error.partition(":")[0]) == ("failed", "no regex named 'camera'")
 
 
+@pytest.mark.wide
 def test_files_of_collections_only(workspace: Workspace) -> None:
     """What one of the policy's collections has, and its condition finds."""
     row_collections.add(workspace.records, "images", "filetype='png' -- no more")

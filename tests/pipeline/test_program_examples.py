@@ -60,6 +60,7 @@ def city(catalogued: Path, folder: Path, *, staged: bool) -> tuple[Path, Manifes
     return home, Manifest.read(Path(dataset.manifest))
 
 
+@pytest.mark.wide
 def test_the_shell_example(catalogued: Path, tmp_path: Path) -> None:
     """Two ranks tell the bytes of every file between them."""
     home, manifest = city(catalogued, tmp_path, staged=False)

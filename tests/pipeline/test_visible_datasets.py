@@ -66,6 +66,7 @@ def test_a_dataset_is_looked_at_once(workspace: Workspace, monkeypatch: pytest.M
     assert len([path for path in manifests.iterdir() if len(path.name) == 32]) == 2
 
 
+@pytest.mark.wide
 def test_info_looks_at_no_dataset(workspace: Workspace) -> None:
     """A limited user's counts are of their own; they cost no look, however many there are."""
     for name in ("a", "b", "ab"):

@@ -268,6 +268,7 @@ def test_sets(store: CatalogStore) -> None:
     assert spread.report["without_score"] == 1
 
 
+@pytest.mark.wide
 def test_confusions(own: CatalogLocation) -> None:
     """What a validation found of a class is unknown in frames whose data set does not have it."""
     store = opened(own)
@@ -304,6 +305,7 @@ def test_limited_users(store: CatalogStore) -> None:
     mine.close()
 
 
+@pytest.mark.wide
 def test_definitions_are_checked(location: CatalogLocation) -> None:
     """What is no class, is taken, is a group or comes twice is refused, and nothing is written."""
     store = opened(location)

@@ -55,6 +55,7 @@ def test_share_is_exact_integer_arithmetic(store: CatalogStore, frames: list[Dra
     assert lines(run_sql(store, SHARE).rows) == [f"0,{expected}\n"]
 
 
+@pytest.mark.wide
 def test_share_of_every_class(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """The same statement agrees with integer arithmetic for each of the 38 classes."""
     for tag in class_names():

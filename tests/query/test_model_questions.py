@@ -141,6 +141,7 @@ def test_what_is_asked_is_told_and_drawn_from(store: CatalogStore) -> None:
     assert chosen.question.model == "demo-train"
 
 
+@pytest.mark.wide
 def test_scores_that_come_again_are_refreshed_in_memory(store: CatalogStore) -> None:
     """What was written again is answered, and memory takes in the rows alone."""
     if isinstance(store.memory, NoMemory):
@@ -194,6 +195,7 @@ def test_a_frame_that_was_only_predicted_has_no_confusion(catalogued: Path, tmp_
     store.close()
 
 
+@pytest.mark.wide
 def test_scores_of_a_model_are_replaced_and_dropped_as_one(
     catalogued: Path, tmp_path: Path
 ) -> None:

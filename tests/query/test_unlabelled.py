@@ -103,6 +103,7 @@ def test_one_of_them(store: CatalogStore) -> None:
     assert (frame.tags["labelled"], frame.tags["car"], frame.tags["front"]) == (0, None, 1)
 
 
+@pytest.mark.wide
 def test_a_dataset_in_memory_of_nothing_else(location: CatalogLocation, tmp_path: Path) -> None:
     """Where no frame has a label, the default question is empty, and asking for them is not."""
     home = Home.at(tmp_path / "home")

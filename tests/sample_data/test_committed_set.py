@@ -143,6 +143,7 @@ def test_bicycles_are_missing_from_some_scene(counts: Counts) -> None:
     assert scenes - with_bicycle
 
 
+@pytest.mark.wide
 def test_camera_and_label_show_the_same_geometry(committed: Path) -> None:
     """Label borders are camera edges: the camera picture changes at most of them."""
     label = label_files(committed)[0]

@@ -30,6 +30,7 @@ def files_of(root: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("index", [0, 13])
 def test_committed_frames_can_be_made_again(committed: Path, index: int) -> None:
     """Drawing a committed frame again gives exactly the committed pixels."""

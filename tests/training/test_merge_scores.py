@@ -402,6 +402,7 @@ def test_each_score_has_its_own_verdict() -> None:
     assert (turned["regressions"], turned["improvements"]) == (["street"], ["sky"])
 
 
+@pytest.mark.wide
 def test_a_comparison_on_one_scene_judges_nothing(tmp_path: Path) -> None:
     """Without intervals nothing is told to be free of regressions: in report, page, log and job."""
     for folder, right in ((tmp_path, 0.6), (compared_results(tmp_path), 0.8)):

@@ -18,6 +18,7 @@ def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return at
 
 
+@pytest.mark.wide
 def test_a_run_is_logged_and_goes_on(tmp_path: Path, uri: str) -> None:
     """Settings, tags, figures of each step, files and the end; a break does not make a second."""
     import mlflow

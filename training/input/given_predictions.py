@@ -68,7 +68,9 @@ class Match:
     """The first MOST_NAMED of these."""
 
 
-def match_predictions(given: PredictionSet, whole: Manifest, split: str, folder: Path) -> Match:
+def match_predictions(
+    predictions: PredictionSet, manifest: Manifest, split: str, folder: Path
+) -> Match:
     """Find the predictions of a split's frames, and write which is whose to ``folder``.
 
     Args:
@@ -81,19 +83,19 @@ def match_predictions(given: PredictionSet, whole: Manifest, split: str, folder:
         InvalidInput: No prediction is of a frame of the split, or two frames have the same name.
         StorageError: The place is not there.
     """
-    frames = whole.split(split)
-    files = open_source(given.place)
+    frames = manifest.split(split)
+    files = open_source(predictions.place)
     listed = {file.key: file for file in files.list()}
-    keys = _keys_of(frames, given, listed)
+    keys = _keys_of(frames, predictions, listed)
     there = [key for key in keys if key in listed]
-    known = {*there, *_keys_of(whole, given, listed)}
+    known = {*there, *_keys_of(manifest, predictions, listed)}
     extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in known)
     if not there:
         present = f", and found {extra[0]}" if extra else ""
         raise InvalidInput(
-            f"predictions {given.place}: none of its {len(listed):,} files is named as a frame of "
-            f"{whole.header.name}@{whole.header.version}, split {split}: expected names such as "
-            f"{keys[0]}{present}; they may be another dataset's"
+            f"predictions {predictions.place}: none of its {len(listed):,} files is named as a "
+            f"frame of {manifest.header.name}@{manifest.header.version}, split {split}: expected "
+            f"names such as {keys[0]}{present}; they may be another dataset's"
         )
     spans = files.spans(there)
     rows = [
@@ -118,7 +120,7 @@ def match_predictions(given: PredictionSet, whole: Manifest, split: str, folder:
     return match
 
 
-def _keys_of(frames: Manifest, given: PredictionSet, listed: Mapping[str, Any]) -> list[str]:
+def _keys_of(frames: Manifest, predictions: PredictionSet, listed: Mapping[str, Any]) -> list[str]:
     """The key that the prediction of each frame has, below the place.
 
     Raises:
@@ -126,10 +128,10 @@ def _keys_of(frames: Manifest, given: PredictionSet, listed: Mapping[str, Any]) 
     """
     columns = (frames.frames[name].to_pylist() for name in ("fkey", "image_source", "image"))
     rows = list(zip(*columns, strict=True))
-    if given.named_by == BY_FKEY:
+    if predictions.named_by == BY_FKEY:
         return [prediction_name(fkey) for fkey, _, _ in rows]
-    if given.named_by != BY_NAME:
-        of_frame = _listed_names(Path(given.named_by))
+    if predictions.named_by != BY_NAME:
+        of_frame = _listed_names(Path(predictions.named_by))
         return [
             of_frame.get(fkey) or of_frame.get(image, "")  # a frame that is not listed has none
             for fkey, _, image in rows
@@ -144,7 +146,7 @@ def _keys_of(frames: Manifest, given: PredictionSet, listed: Mapping[str, Any]) 
         if times > 1 and key in listed:
             first = in_source[keys.index(key)]
             raise InvalidInput(
-                f"predictions {given.place}: {key} is the name of {times} images: expected a "
+                f"predictions {predictions.place}: {key} is the name of {times} images: expected a "
                 f"folder for each source, such as {first}, or a list (--named-by FILE)"
             )
     return keys
@@ -200,18 +202,20 @@ def _match_and_rows(folder: Path) -> tuple[Match, pa.Table]:
 class PredictionFiles:
     """Reads the predictions of a split's frames, as class ids of the model."""
 
-    def __init__(self, folder: Path, given: PredictionSet, decoder: "PredictionDecoder") -> None:
+    def __init__(
+        self, folder: Path, predictions: PredictionSet, decoder: "PredictionDecoder"
+    ) -> None:
         """Open what `match_predictions` wrote to ``folder``."""
         _, table = _match_and_rows(folder)
         self._keys: list[str | None] = table["key"].to_pylist()
         self._sizes: list[int | None] = table["size"].to_pylist()
-        self._place, self._decoder = given.place, decoder
+        self._place, self._decoder = predictions.place, decoder
         spans = {
             row["key"]: (row["start"], row["length"])
             for row in table.to_pylist()
             if row["start"] is not None
         }
-        self._files = open_reader(given.place, NO_OPTIONS, spans)
+        self._files = open_reader(predictions.place, NO_OPTIONS, spans)
 
     def ids(self, row: int, truth: UInt8) -> UInt8:
         """The prediction of a frame, (H, W) uint8 [class id].
@@ -244,7 +248,11 @@ class PredictionDecoder:
     """Makes class ids of predictions' files."""
 
     def __init__(
-        self, given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
+        self,
+        predictions: PredictionSet,
+        classes: LabelClasses,
+        labels: DatasetClasses,
+        dataset: str,
     ) -> None:
         """Prepare for the predictions of a dataset's frames.
 
@@ -257,7 +265,7 @@ class PredictionDecoder:
         Raises:
             InvalidInput: Their class list has other classes.
         """
-        self._list, of_key = _class_list_of(given, classes, labels, dataset)
+        self._list, of_key = _class_list_of(predictions, classes, labels, dataset)
         self._of_list = np.full(256, UNKNOWN_CLASS, np.uint8)
         self._of_list[: len(of_key)] = of_key
         self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
@@ -303,9 +311,9 @@ class PredictionDecoder:
             values, counts = np.unique(keys[off_list], return_counts=True)
             most = np.argsort(-counts, kind="stable")[:_MOST_KEYS_SHOWN]
             text = self._list.encoding.key_text
-            shown = ", ".join(f"{text(int(values[n]))} ({counts[n]:,})" for n in most)
+            listed = ", ".join(f"{text(int(values[n]))} ({counts[n]:,})" for n in most)
             raise BadFile(
-                f"{int(off_list.sum()):,} pixels of {len(values):,} values are no class: {shown}; "
+                f"{int(off_list.sum()):,} pixels of {len(values):,} values are no class: {listed}; "
                 f"expected {self._expected()}"
             )
         without = int((unknown & (truth < self._classes)).sum())
@@ -323,25 +331,25 @@ class PredictionDecoder:
 
 
 def _class_list_of(
-    given: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
+    predictions: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
 ) -> tuple[ClassList, UInt8]:
     """The class list of predictions, and the model's class of each of its ids."""
-    if given.encoding == IDS:
+    if predictions.encoding == IDS:
         number = len(classes) if classes.map is not None else len(labels)
         keys = tuple(ClassKey(n, str(n), n) for n in range(number))
         of_id = np.arange(number, dtype=np.uint8)
         return ClassList(Encoding("index"), keys), (
             of_id if classes.map is not None else classes.of_label[:number]
         )
-    if given.encoding == LABELS:
+    if predictions.encoding == LABELS:
         first, *others = labels.lists
         if others:
             raise InvalidInput(
-                f"predictions of {given.model}: dataset {dataset} has labels of several class "
-                "lists; give them by ids, or with a class list of their own"
+                f"predictions of {predictions.model}: dataset {dataset} has labels of several "
+                "class lists; give them by ids, or with a class list of their own"
             )
         return first, classes.of_label[labels.ids(first)[: len(first)]]
-    own = ClassList.from_json(given.encoding)
+    own = ClassList.from_json(predictions.encoding)
     return own, np.array([*_ids_by_name(own, classes, labels, dataset)], np.uint8)
 
 

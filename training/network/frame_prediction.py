@@ -105,7 +105,7 @@ class GivenPrediction:
 class AboutPredictions:
     """The description of a model whose predictions another program made, as AboutModel's."""
 
-    given: PredictionSet
+    predictions: PredictionSet
     """The predictions."""
     match: Match
     """Which of them are the split's."""
@@ -117,17 +117,17 @@ class AboutPredictions:
     @property
     def sha256(self) -> str:
         """The model's identity: of its name, and of what its user says of it."""
-        return self.given.sha256
+        return self.predictions.sha256
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Names; a class id is a position in this list."""
-        return tuple(self.given.classes)
+        return tuple(self.predictions.classes)
 
     @property
     def class_map(self) -> dict[str, Any] | None:
         """By which label classes are merged; None where each is a class."""
-        return None if self.given.class_map is None else dict(self.given.class_map)
+        return None if self.predictions.class_map is None else dict(self.predictions.class_map)
 
     @property
     def dataset(self) -> dict[str, Any]:
@@ -141,14 +141,14 @@ class AboutPredictions:
 
     def lineage(self) -> dict[str, Any]:
         """What the report says of the model: its user's words, and what was read."""
-        given, match = self.given, self.match
+        predictions, match = self.predictions, self.match
         own = "a class list of their own"
         return {
-            "info": dict(given.info),
+            "info": dict(predictions.info),
             "predictions": {
-                "place": given.place,
-                "encoding": given.encoding if isinstance(given.encoding, str) else own,
-                "named_by": given.named_by,
+                "place": predictions.place,
+                "encoding": predictions.encoding if isinstance(predictions.encoding, str) else own,
+                "named_by": predictions.named_by,
                 "missing": match.missing,
                 "extra": match.extra,
                 "extra_names": list(match.extra_names),
@@ -163,5 +163,5 @@ class AboutPredictions:
         """
         map_ = None if self.class_map is None else ClassMap.from_json(self.class_map)
         classes = LabelClasses.of(labels, map_, dataset)
-        check_same_classes(f"model {self.given.model}", self.classes, classes.names, dataset)
+        check_same_classes(f"model {self.predictions.model}", self.classes, classes.names, dataset)
         return classes

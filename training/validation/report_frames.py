@@ -179,13 +179,13 @@ def _of_predictions(
     record: Mapping[str, Any], model: Mapping[str, Any]
 ) -> Sequence[tuple[str, str]]:
     """Of a model whose predictions another program made."""
-    given = record["predictions"]
-    names = [*given["extra_names"], *(["..."] if given["extra"] > MOST_NAMED else [])]
+    predictions = record["predictions"]
+    names = [*predictions["extra_names"], *(["..."] if predictions["extra"] > MOST_NAMED else [])]
     return (
         ("Model", ", ".join(filter(None, (model["name"], _named(record["info"]))))),
-        ("Predictions", f"{given['place']}, encoding {given['encoding']}"),
-        ("Missing", f"{given['missing']:,}"),
-        ("Of no frame", f"{given['extra']:,}: {', '.join(names)}" if names else ""),
+        ("Predictions", f"{predictions['place']}, encoding {predictions['encoding']}"),
+        ("Missing", f"{predictions['missing']:,}"),
+        ("Of no frame", f"{predictions['extra']:,}: {', '.join(names)}" if names else ""),
     )
 
 

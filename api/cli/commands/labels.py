@@ -40,31 +40,31 @@ def check(
     """
     order = LabelCheck(source=source, labels=labels)
     with progress_bar(f"labels of {source}", quiet=as_json) as bar:
-        found = check_labels(order, bar.show)
+        checked = check_labels(order, bar.show)
     if as_json:
-        emit_json(found)
+        emit_json(checked)
     else:
-        _print(found)
+        _print(checked)
 
 
-def _print(found: Mapping[str, Any]) -> None:
-    stdout.print(f"{found['labels']:,} labels read, {found['pixels']:,} pixels")
-    _print_unknown(found["unknown_keys"])
-    for sentence in found["suspicions"]:
+def _print(checked: Mapping[str, Any]) -> None:
+    stdout.print(f"{checked['labels']:,} labels read, {checked['pixels']:,} pixels")
+    _print_unknown(checked["unknown_keys"])
+    for sentence in checked["suspicions"]:
         stdout.print(visible(sentence))
-    if found["classes_never_seen"]:
-        stdout.print(visible(f"classes of no label: {', '.join(found['classes_never_seen'])}"))
+    if checked["classes_never_seen"]:
+        stdout.print(visible(f"classes of no label: {', '.join(checked['classes_never_seen'])}"))
     for name, what in (
         ("labels_all_ignored", "labels with ignored classes alone"),
         ("labels_unread", "labels that could not be read"),
     ):
-        if found[name]:
-            stdout.print(visible(f"{len(found[name]):,} {what}, such as {found[name][0]}"))
-    if listed := found["problems"]:
+        if checked[name]:
+            stdout.print(visible(f"{len(checked[name]):,} {what}, such as {checked[name][0]}"))
+    if listed := checked["problems"]:
         stdout.print(f"{len(listed):,} problems of the last scans, about pairs and files:")
         for row in listed[:_SHOWN]:
             stdout.print(visible(f"  {row['kind']}: {row['file']}: {row['reason']}"))
-    if not (found["unknown_keys"] or found["suspicions"] or listed or found["labels_unread"]):
+    if not (checked["unknown_keys"] or checked["suspicions"] or listed or checked["labels_unread"]):
         stdout.print("nothing is odd about them")
 
 

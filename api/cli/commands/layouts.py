@@ -62,26 +62,26 @@ def show_layout(
     from ingest.layouts.draft import CLASSES_TO_FILL_IN
     from ingest.layouts.read_layout import layout_text, read_layout
 
-    shown = read_layout(layout)
+    chosen = read_layout(layout)
     if toml:
-        emit_text(layout_text(layout) + (CLASSES_TO_FILL_IN if shown.lacks_classes else ""))
+        emit_text(layout_text(layout) + (CLASSES_TO_FILL_IN if chosen.lacks_classes else ""))
         return
     if as_json:
-        emit_json(dict(shown.document))
+        emit_json(dict(chosen.document))
         return
-    if shown.title:
-        stdout.print(shown.title)
-    for kind, pattern in shown.patterns:
+    if chosen.title:
+        stdout.print(chosen.title)
+    for kind, pattern in chosen.patterns:
         stdout.print(f"{kind}: {pattern.text}")
-    stdout.print(f"encoding: {shown.encoding.text}")
-    if "segments" in shown.document:
-        stdout.print(f"segments: {shown.document['segments']}")
-    stdout.print(f"a frame is: {', '.join(shown.identity)}")
-    if shown.tags:
-        stdout.print(f"tags: {', '.join(shown.tags)}")
-    classes = shown.classes
+    stdout.print(f"encoding: {chosen.encoding.text}")
+    if "segments" in chosen.document:
+        stdout.print(f"segments: {chosen.document['segments']}")
+    stdout.print(f"a frame is: {', '.join(chosen.identity)}")
+    if chosen.tags:
+        stdout.print(f"tags: {', '.join(chosen.tags)}")
+    classes = chosen.classes
     if classes is None:
-        files = shown.document.get("class_list_files") or [shown.document.get("class_file")]
+        files = chosen.document.get("class_list_files") or [chosen.document.get("class_file")]
         stdout.print(f"classes: of {files[0]}" if files[0] else "classes: none; give your own")
         return
     stdout.print(f"{len(classes)} classes, {len(classes.ignored)} of them ignored:")
@@ -140,8 +140,8 @@ def _print_check(check: "LayoutCheck") -> None:
         more = f" and {len(values) - len(most):,} more" if len(values) > len(most) else ""
         stdout.print(f"{tag}: {some}{more}")
     for name, kind, fields in check.examples:
-        said = ", ".join(f"{key} = {value}" for key, value in fields.items())
-        stdout.print(f"  {name}: {kind}; {said}")
+        field_values = ", ".join(f"{key} = {value}" for key, value in fields.items())
+        stdout.print(f"  {name}: {kind}; {field_values}")
     for first, second in check.twice:
         stdout.print(f"  {second}: is the same file of one frame as {first}")
     if check.unmatched:

@@ -113,8 +113,8 @@ def _division(request: Divided) -> Division:
     """The division; its strata are parsed before any frame is asked for."""
     for text in request.stratify_splits:
         Stratifier.parse(text)
-    given = isinstance(request, NewDataset) and request.split_given
-    if given and (request.split or request.stratify_splits):
+    keeps_given_split = isinstance(request, NewDataset) and request.split_given
+    if keeps_given_split and (request.split or request.stratify_splits):
         raise InvalidInput("split_given: the makers' splits are kept; leave the other splits out")
     return Division(
         parse_split(request.split) if request.split else {},
@@ -123,7 +123,7 @@ def _division(request: Divided) -> Division:
         request.min_gap_s,
         request.allow_leakage,
         request.seed,
-        given,
+        keeps_given_split,
     )
 
 

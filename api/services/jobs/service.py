@@ -311,8 +311,8 @@ class Jobs(Service):
         """
         from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
 
-        path = self.file(name, "frame_cells.parquet").path
         classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
+        path = self.file(name, "frame_cells.parquet").path
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
 

@@ -78,9 +78,13 @@ class Sources(Service):
         recognition = looked_at(uri, options)
         if recognition is None or not recognition.names:
             return body, []
-        told = recognition.layout
-        if told is not None and not recognition.own and not told.lacks_classes:
-            body = body.model_copy(update={"layout": dict(told.document)})
+        recognised_layout = recognition.layout
+        if (
+            recognised_layout is not None
+            and not recognition.own
+            and not recognised_layout.lacks_classes
+        ):
+            body = body.model_copy(update={"layout": dict(recognised_layout.document)})
         return body, [*filter(None, (recognition.summary(body.name), recognition.draft))]
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:

@@ -78,9 +78,11 @@ class Labelme:
     def _image(self, named: str, path: Path, below: str) -> str:
         """The image's path below the images' folder: as the file says, else as it lies itself."""
         named = named.replace("\\", "/")
-        whole = PurePosixPath(normpath(PurePosixPath(path.absolute().parent.as_posix(), named)))
-        if whole.is_relative_to(self._images):
-            return str(whole.relative_to(self._images))
+        image_path = PurePosixPath(
+            normpath(PurePosixPath(path.absolute().parent.as_posix(), named))
+        )
+        if image_path.is_relative_to(self._images):
+            return str(image_path.relative_to(self._images))
         return str(PurePosixPath(below).with_suffix(PurePosixPath(named).suffix))
 
 

@@ -89,8 +89,8 @@ class Coco(_Numbered):
             of_image.setdefault(_hashable(image_id), []).append(row)
         for number, row in enumerate(document["images"]):
             image_id = row.get("id") if isinstance(row, Mapping) else None
-            found = of_image.pop(_hashable(image_id), [])
-            yield _name(row, f"{source}: image {number + 1}"), (row, found), self._frame
+            of_this_image = of_image.pop(_hashable(image_id), [])
+            yield _name(row, f"{source}: image {number + 1}"), (row, of_this_image), self._frame
         for image_id, rows in of_image.items():
             yield f"{source}", (image_id, rows), _without_image
 

@@ -23,7 +23,7 @@ from pipeline.runs.prediction_set import BY_NAME, IDS, PREDICTIONS_FILE, Predict
 class ChosenPredictions:
     """Predictions that another program made, as a job was asked for them: like a ChosenModel."""
 
-    given: PredictionSet
+    predictions: PredictionSet
     """The predictions."""
     below: Literal["predictions", "compared"]
     """Folder of the job in which they are described."""
@@ -35,11 +35,11 @@ class ChosenPredictions:
     @property
     def name(self) -> str:
         """The model's name."""
-        return self.given.model
+        return self.predictions.model
 
     def folder_in(self, paths: JobPaths) -> Path:
         """The folder of their description: reports call the model by its name."""
-        return paths.folder / self.below / self.given.model
+        return paths.folder / self.below / self.predictions.model
 
     def match(self, paths: JobPaths, inputs: Sequence[str], split: str) -> tuple[str, ...]:
         """The command that finds the prediction of each frame.
@@ -59,15 +59,19 @@ class ChosenPredictions:
     def write(self, paths: JobPaths) -> None:
         """Write their description, which the job's programs read."""
         path = self.folder_in(paths) / PREDICTIONS_FILE
-        atomic_write(path, json.dumps(self.given.as_json(), indent=2), parents=True)
+        atomic_write(path, json.dumps(self.predictions.as_json(), indent=2), parents=True)
 
     def description(self) -> Mapping[str, Any]:
         """What a model's description has, too."""
-        return {"classes": list(self.given.classes), "class_map": self.given.class_map}
+        return {"classes": list(self.predictions.classes), "class_map": self.predictions.class_map}
 
     def class_map(self) -> ClassMap | None:
         """By which the model merges label classes; None where each is a class."""
-        return None if self.given.class_map is None else ClassMap.from_json(self.given.class_map)
+        return (
+            None
+            if self.predictions.class_map is None
+            else ClassMap.from_json(self.predictions.class_map)
+        )
 
 
 def chosen_predictions(
@@ -88,7 +92,7 @@ def chosen_predictions(
         classes.need_same_classes(header.name)
     else:
         class_map.ids_in(classes, header.name)
-    given = PredictionSet(
+    predictions = PredictionSet(
         model=order.model_name or "",
         place=order.predictions or "",
         classes=classes.learned if class_map is None else class_map.classes,
@@ -97,7 +101,7 @@ def chosen_predictions(
         named_by=order.named_by or BY_NAME,
         class_map=None if class_map is None else class_map.as_json(),
     )
-    return ChosenPredictions(given, below, _trained(records, order.trained_on))
+    return ChosenPredictions(predictions, below, _trained(records, order.trained_on))
 
 
 def _trained(records: RecordStore, dataset: str | None) -> tuple[str, str] | None:

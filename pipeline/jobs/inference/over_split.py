@@ -66,9 +66,13 @@ class ModelOverSplit:
         own = {"trust_model": order.trust_model, "bad_frames": order.bad_frames, **more_settings}
         settings |= {name: value for name, value in own.items() if value}
         networks = [package for model in models for package in package_of(model.network)]
-        given = [model for model in models if isinstance(model, ChosenPredictions)]
-        packages = ("matplotlib",) if len(given) == len(models) else ("tensorflow", *networks)
-        writes: list[Callable[[], object]] = [partial(model.write, paths) for model in given]
+        of_predictions = [model for model in models if isinstance(model, ChosenPredictions)]
+        packages = (
+            ("matplotlib",) if len(of_predictions) == len(models) else ("tensorflow", *networks)
+        )
+        writes: list[Callable[[], object]] = [
+            partial(model.write, paths) for model in of_predictions
+        ]
         return Work(
             stages,
             asked_resources(order, packages),
@@ -96,8 +100,8 @@ def model_over_split(
     if isinstance(order, Validation) and order.predictions is not None:
         frames = job_input(home, order, dataset, manifest, order.start_after)
         split = chosen_split(frames.whole, order.split, "validation")
-        given = chosen_predictions(home.records, order, frames.whole.header)
-        return ModelOverSplit(order, given, frames, split)
+        of_predictions = chosen_predictions(home.records, order, frames.whole.header)
+        return ModelOverSplit(order, of_predictions, frames, split)
     trained = chosen_model(home.records, order.model, trusts=order.trust_model)
     frames = job_input(home, order, dataset, manifest, order.start_after)
     split = chosen_split(frames.whole, order.split, "validation")

@@ -73,6 +73,7 @@ def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
     assert browser.get("/jobs/first/events").text.startswith("retry:")
 
 
+@pytest.mark.wide
 def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
     """Of each kind one plot, of each training a line; pages without curves load no library."""
     answer = browser.get("/curves?job=first&job=broken&job=v-first")
@@ -182,6 +183,7 @@ def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path)
     assert (run["steps"][-1], run["values"][-1]) == (5000, 500.0)
 
 
+@pytest.mark.wide
 def test_scores_of_a_prediction_answer_no_cell(catalogued: Path, tmp_path: Path) -> None:
     """A prediction compares with no truth: cells lead to Find where a validation's scores are."""
     home, _, _ = home_with_prediction(catalogued, tmp_path)

@@ -108,6 +108,7 @@ def test_bad_files(content: bytes) -> None:
         read_boxes(content)
 
 
+@pytest.mark.wide
 def test_a_box_without_its_numbers_is_a_bad_file(home: Home, tmp_path: Path) -> None:
     """A box that lacks a field is recorded with the file, and the run goes on."""
     root = make_tree(tmp_path / "tree", frames=2)

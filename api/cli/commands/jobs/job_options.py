@@ -83,6 +83,10 @@ class JobOptions:
 
         @wraps(begin)
         def command(**parameters: Any) -> None:
+            if self.order.is_of_model and not (
+                parameters[_ARGUMENT] or parameters.get(_PREDICTIONS)
+            ):
+                raise typer.BadParameter("give MODEL, or --predictions", param_hint="MODEL")
             how = Following(*(parameters[name] for name in ("dry_run", "detach", "as_json")))
             begin(self.orders(parameters), how)
 
@@ -112,8 +116,6 @@ class JobOptions:
             model = parameters[_ARGUMENT]
             if values.get(_PREDICTIONS) is not None:
                 datasets = [*([model] if model else []), *datasets]  # the first is none's
-            elif model is None:
-                raise typer.BadParameter("give MODEL, or --predictions", param_hint="MODEL")
             else:
                 values[_MODEL] = model
         datasets = datasets or [None]
