@@ -179,6 +179,7 @@ def test_units(home: Home, tmp_path: Path) -> None:
     assert home.scan(source).counts.commits == 0
 
 
+@pytest.mark.wide
 def test_a_file_that_changes(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All labels are counted again, after a scan that was broken off as well, and once only."""
     root = make_set(tmp_path / "set")
