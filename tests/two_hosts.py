@@ -30,8 +30,9 @@ class Machines:
     def settings(self) -> str:
         """What backends.toml says of them: two slots each."""
         first, second = self.names
+        # 3 s are too few: a machine that is busy with other suites has been silent that long.
         return (
-            f'[hosts]\nhosts = ["{first}:2", "{second}:2"]\nsilence_seconds = 3\n'
+            f'[hosts]\nhosts = ["{first}:2", "{second}:2"]\nsilence_seconds = 15\n'
             f'ssh_config = "{self.folder}/ssh_config"\n'
         )
 

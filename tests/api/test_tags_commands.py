@@ -81,7 +81,7 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     assert (answer["imported"], answer["unmatched"], len(answer["problems"])) == (1, 13, 13)
     assert {
         "tag": "weather", "family": "tags_weather", "type": "varchar",
-        "kind": "Characteristics", "values": [], "title": "",
+        "kind": "Characteristics", "values": [], "title": "", "classes": [],
     } in json.loads(listed[1])  # fmt: skip
     assert json.loads(families[1]) == [
         {"name": "weather", "columns": {"weather": "VARCHAR"}, "rows": 1}
@@ -146,9 +146,8 @@ def test_add_and_set(home: Path, tmp_path: Path) -> None:
     assert "value 'snow' is none of its values rain, sun" in narrower[2]
     expected = {"tag": "u2-weather", "kind": "Restricted", "values": ["rain", "sun", "snow"]}
     assert json.loads(as_json[1]) == expected
-    assert {**expected, "family": "tags_own", "type": "varchar", "title": ""} in (
-        json.loads(listed[1])
-    )
+    more = {"family": "tags_own", "type": "varchar", "title": "", "classes": []}
+    assert {**expected, **more} in json.loads(listed[1])
     assert json.loads(value[1]) == []
 
 

@@ -41,6 +41,9 @@ class _Handler(BaseHTTPRequestHandler):
                 b"<LastModified>2026-01-01T00:00:00Z</LastModified></Contents></ListBucketResult>"
             )
         elsewhere = self.server.target and not is_page
+        if self.path.endswith("/layout.toml") and not elsewhere:  # the bucket has none
+            self.send_error(404)
+            return
         self.send_response(302 if elsewhere else 200)
         if elsewhere:
             self.send_header("Location", self.server.target + "/latest/meta-data")

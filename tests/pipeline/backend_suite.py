@@ -214,7 +214,7 @@ class BackendSuite:
         backend.cancel(run.handle, run.paths)  # nothing happens
         run.paths.cancel.unlink()
         again = Run(backend, queue, replace(request, attempt=2))
-        assert again.ended().state == "done", again.status
+        assert again.ended().state == "done", (again.status, again.log("train"))
         assert again.log("train") == "==> attempt 2 <==\n"
         assert again.log("after") == "==> attempt 2 <==\nafter\n"
 

@@ -382,6 +382,10 @@ def test_a_training_set_keeps_what_says_most(validated: Validated) -> None:
 def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
     """With no frame to add, or none asked for, the list comes alone; with neither it is refused."""
     models = Session(validated.workspace, is_command=True).models
+    with validated.workspace.whole_catalog.writing("labels of a minute gone") as connection:
+        connection.execute(
+            "UPDATE lake.main.tags_frame SET labelled = 0 WHERE scene LIKE '20180807_1507%'"
+        )
     listed = models.improve("first", frames=0, label=5)
     assert (listed.dataset, listed.nothing_added, len(listed.to_label)) == (None, None, 5)
     # A gap as long as the drawn months leaves no labelled frame.

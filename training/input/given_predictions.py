@@ -74,8 +74,8 @@ def match_predictions(
     """Find the predictions of a split's frames, and write which is whose to ``folder``.
 
     Args:
-        given: The predictions.
-        whole: The dataset, with all its splits.
+        predictions: The predictions.
+        manifest: The dataset, with all its splits.
         split: The split's name.
         folder: Of predictions.json.
 
@@ -257,7 +257,7 @@ class PredictionDecoder:
         """Prepare for the predictions of a dataset's frames.
 
         Args:
-            given: The predictions.
+            predictions: The predictions.
             classes: The model's classes.
             labels: The dataset's.
             dataset: Its name, for errors.

@@ -24,6 +24,7 @@ from pipeline.jobs.backends.hosts.remote import CONNECTION_BROKE
 
 REMOTE = "pipeline.jobs.backends.hosts.remote"
 _BEAT_S = 2.0
+"""Time between two signs of life, where the silence that ends a program is no shorter [s]."""
 _LOST_S = 10.0
 """Longest time in which the far end ends its program once the connection is silent [s]."""
 
@@ -86,7 +87,7 @@ def _followed(
             far.write(line)
             far.flush()
         line = b"\n"
-        until_s = time.monotonic() + _BEAT_S
+        until_s = time.monotonic() + min(_BEAT_S, silence_s / 3)
         while ssh.poll() is None and time.monotonic() < until_s:
             if ends.is_set() and not is_told:
                 is_told, line = True, b"end\n"
