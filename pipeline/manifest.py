@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,8 @@ class FrameFile:
     """
     digest: str | None
     """Of its content, "sha256:<hex>"; None where it is not known."""
+    segments: str | None = None
+    """Of a panoptic label (ingest.labels.segments); None of any other file."""
 
     @property
     def path(self) -> str:
@@ -205,14 +208,18 @@ class Manifest:
     def files(self, kind: str) -> Iterator[FrameFile | None]:
         """Each frame's "image" or "label", in order, one after another; None where it has none."""
         header, columns = self.header, (f"{kind}_source", kind, *(f"{kind}_{n}" for n in _DETAILS))
+        segments = self.frames["label_segments"].to_pylist() if kind == "label" else repeat(None)
         of_frames = zip(*(self.frames[name].to_pylist() for name in columns), strict=True)
-        for source, key, size, version, digest in of_frames:
+        for (source, key, size, version, digest), its_segments in zip(
+            of_frames, segments, strict=False
+        ):
             if key is None:
                 yield None
                 continue
             location = versioned_key(key, size, version) if header.staged else key
             known = None if header.staged else version
-            yield FrameFile(source, header.roots[source], location, size, known, digest)
+            root = header.roots[source]
+            yield FrameFile(source, root, location, size, known, digest, its_segments)
 
     def write(self, folder: Path) -> "Manifest":
         """Write both files into ``folder``, the header last, each by a temporary file.
@@ -341,6 +348,9 @@ def _rows(table: pa.Table) -> pa.Table:
     Raises:
         KeyError, pa.ArrowException: They are no manifest's.
     """
+    if "label_segments" not in table.column_names:  # written before there were any
+        none = pa.nulls(len(table), pa.string())
+        table = table.append_column("label_segments", none)
     if set(table.column_names) != set(FRAMES_SCHEMA.names):
         raise KeyError(f"columns {', '.join(table.column_names)}")
     return table.select(FRAMES_SCHEMA.names).cast(FRAMES_SCHEMA)

@@ -43,6 +43,8 @@ class SourceFile:
     """The source, opened."""
     entry: File
     """The file as a listing shows it now."""
+    segments: str | None = None
+    """Of a panoptic label, as the catalog has them (ingest.labels.segments)."""
 
     @property
     def identity(self) -> str:
@@ -54,6 +56,8 @@ class SourceFile:
             self.source.uri, entry.key, entry.size, entry.mtime, entry.ctime, entry.inode,
             entry.etag, archive,
         )  # fmt: skip
+        if self.segments is not None:
+            parts += (self.segments,)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property

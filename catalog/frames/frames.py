@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.frames import label_segments
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
@@ -102,7 +103,8 @@ def register(
         return
     connection.register("new_files", file_table)
     of_layout = {LAYOUT_TAGS} & {column.table for column in tag_columns(connection)}
-    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *OF_SCANS):
+    of_labels = label_segments.tables(connection)
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *of_labels, *OF_SCANS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
     connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
@@ -123,6 +125,14 @@ def register(
         connection.register("new_tags", _table(rows_of_tags, family))
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
         connection.unregister("new_tags")
+    label_segments.put(
+        connection,
+        {
+            make_fkey(source.cluster, source.datasource, frame.label): frame.label_segments
+            for frame in frames
+            if frame.label is not None and frame.label_segments is not None
+        },
+    )
     _register_layout_tags(connection, source, frames)
 
 
@@ -308,7 +318,8 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     families = dict.fromkeys(
         column.table for column in tag_columns(connection) if column.table != GROUP_TAGS
     )
-    return [*families, *confusion_cells.tables(connection), *OF_SCANS, FILES]
+    of_some = [*confusion_cells.tables(connection), *label_segments.tables(connection)]
+    return [*families, *of_some, *OF_SCANS, FILES]
 
 
 def info(store: Catalog) -> CatalogInfo:

@@ -48,20 +48,6 @@ class Encoding:
         """True where a key is the category that a JSON file names for the segment of a pixel."""
         return self.text == "panoptic"
 
-    def check_decodable(self, whose: str = "") -> None:
-        """Refuse labels that scans alone read.
-
-        Raises:
-            InvalidInput: They are panoptic.
-        """
-        if self.is_panoptic:
-            raise InvalidInput(
-                f"{whose}labels of encoding panoptic are counted by scans, and not read for "
-                "pictures, checks, datasets and training; write labels of ids from them "
-                "(framesift labels convert coco-panoptic, docs/layouts.md), and add those as a "
-                "source"
-            )
-
     @property
     def divisor(self) -> int:
         """What a sample is divided by, in whole numbers: the class part of an instance's id."""
@@ -104,5 +90,10 @@ class Encoding:
         return np.where(values < self.divisor, values, keys) if self.divisor == 1000 else keys
 
     def key_text(self, key: int) -> str:
-        """A key as people write it: "#rrggbb" of a colour, a decimal number of any other."""
+        """A key as people write it: "#rrggbb" of a colour, a decimal number of any other.
+
+        Of panoptic labels "segment 9" for an id that is no segment (label_image.decode_keys).
+        """
+        if key < 0:
+            return f"segment {-key}"
         return f"#{key:06x}" if self.is_colour else str(key)

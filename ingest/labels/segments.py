@@ -10,7 +10,7 @@ Source: cocodataset.org/#format-data, "Panoptic Segmentation"; panopticapi, READ
 import json
 import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,6 +29,10 @@ _Row = tuple["array[int]", "array[int]"] | str
 """Ids and categories of a label's segments; or what is wrong with them."""
 
 
+VOID = -COLOURS
+"""Key of a pixel of no segment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segments:
     """Segments of one label."""
@@ -38,15 +42,41 @@ class Segments:
     problem: str = ""
     """Why nobody knows them; empty where they are known."""
 
-    def to_json(self) -> list[Any]:
-        """What `from_json` reads."""
-        return [[*self.category_of], [*self.category_of.values()], self.problem]
+    @property
+    def text(self) -> str:
+        """Segments that are known, as `of_text` reads them.
+
+        >>> Segments({1: 7, 70000: 3}).text
+        '1:7 70000:3'
+        """
+        return " ".join(f"{number}:{category}" for number, category in self.category_of.items())
 
     @classmethod
-    def from_json(cls, values: Sequence[Any]) -> "Segments":
-        """The segments."""
-        ids, categories, problem = values
-        return cls(dict(zip(ids, categories, strict=True)), problem)
+    def of_text(cls, text: str, problem: str = "") -> "Segments":
+        """The segments of a text.
+
+        Raises:
+            BadFile: It is none.
+        """
+        try:
+            pairs = (pair.split(":") for pair in text.split())
+            segments = {int(number): int(category) for number, category in pairs}
+        except ValueError as error:
+            raise BadFile(f"segments are damaged: {text[:60]!a}") from error
+        if not all(0 < n < COLOURS and 0 <= of < SAMPLES for n, of in segments.items()):
+            raise BadFile(f"segments are damaged: {text[:60]!a}")
+        return cls(segments, problem)
+
+    def keys(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The category of each id; VOID of void, and minus the id where it is no segment.
+
+        >>> Segments({5: 7}).keys(np.array([5, 6, 0])).tolist()
+        [7, -6, -16777216]
+        """
+        values, positions = np.unique(ids, return_inverse=True)
+        keys = [self.category_of.get(value, -value) if value else VOID for value in values.tolist()]
+        of_pixels: npt.NDArray[np.int64] = np.array(keys, np.int64)[positions].reshape(ids.shape)
+        return of_pixels
 
 
 class SegmentFile:

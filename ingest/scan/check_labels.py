@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.frames.frames import label_keys
+from catalog.frames.label_segments import segments_of
 from catalog.lake.catalog import Catalog
 from catalog.records.tables import Source
+from catalog.values import make_fkey
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_check import LabelCheck
 from ingest.labels.label_image import decode_keys
@@ -36,18 +38,24 @@ def check_labels(
         progress: Called with how many labels are done, and how many there are to do.
 
     Raises:
-        InvalidInput: The source was never scanned, or has labels that scans alone read.
+        InvalidInput: The source was never scanned.
     """
     check_scanned(source)
     class_list = ClassList.from_json(source.class_list)
     check, unread = LabelCheck(class_list), list[str]()
+    names, segments = names_of(source), dict[str, str]()
     with store.reading() as cursor:
-        keys = label_keys(cursor, names_of(source), most)
+        keys, number = label_keys(cursor, names, most), cursor.number
+    fkeys = {key: make_fkey(names.cluster, names.datasource, key) for key in keys}
+    if class_list.encoding.is_panoptic:
+        with store.reading_files(number) as snapshot:
+            segments = segments_of(snapshot, [*fkeys.values()])
     files = open_recorded(source, index_folder)
 
     def read(key: str) -> npt.NDArray[np.int64] | None:
         try:
-            return decode_keys(files.read(key), class_list.encoding)
+            of_label = segments.get(fkeys[key])
+            return decode_keys(files.read(key), class_list.encoding, of_label)
         except BadFile:
             return None
 
@@ -63,17 +71,16 @@ def check_labels(
 
 
 def check_scanned(source: Source) -> None:
-    """Refuse a source without the class list of a scan, or with labels that scans alone read.
+    """Refuse a source without the class list of a scan.
 
     Raises:
-        InvalidInput: It is one.
+        InvalidInput: The source was never scanned.
     """
     if not source.class_list:
         raise InvalidInput(
             f"source {source.name}: was never scanned; scan it first: framesift ingest "
             f"{source.name}"
         )
-    ClassList.from_json(source.class_list).encoding.check_decodable(f"source {source.name}: ")
 
 
 def _parts(keys: list[str]) -> Iterator[list[str]]:

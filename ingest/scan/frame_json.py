@@ -34,7 +34,7 @@ def file_from_json(values: list[Any]) -> File:
 def frame_json(frame: FrameFiles) -> list[Any]:
     """A frame's id, then its files; None for each that is not there; and its label's segments."""
     files = (frame.image, frame.label, frame.lidar, frame.camera_json)
-    segments = frame.segments and frame.segments.to_json()
+    segments = frame.segments and [frame.segments.text, frame.segments.problem]
     return [frame.id, *(file and file_json(file) for file in files), segments]
 
 
@@ -44,7 +44,7 @@ def frame_from_json(values: list[Any]) -> FrameFiles:
     return FrameFiles(
         FrameId._make([*frame, tuple(tags)]),
         *(file and file_from_json(file) for file in files),
-        segments=segments and Segments.from_json(segments),
+        segments=segments and Segments.of_text(*segments),
     )
 
 
@@ -53,14 +53,14 @@ def count_json(count: FrameCount) -> list[Any]:
     problems = [asdict(problem) for problem in count.problems]
     return [
         count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems,
-        count.digest,
+        count.digest, count.segments,
     ]  # fmt: skip
 
 
 def count_from_json(values: list[Any]) -> FrameCount:
     """The counts."""
-    width, height, pixels, unknown, bytes_read, problems, digest = values
+    width, height, pixels, unknown, bytes_read, problems, digest, segments = values
     return FrameCount(
         width, height, tuple(pixels), unknown, bytes_read,
-        tuple(Problem(**problem) for problem in problems), digest,
+        tuple(Problem(**problem) for problem in problems), digest, segments,
     )  # fmt: skip

@@ -33,6 +33,8 @@ class FrameCount:
     """The bad file, or the colours that are no class."""
     digest: str = ""
     """PixelCounts.digest of the label; empty where a file is bad."""
+    segments: str | None = None
+    """Of a panoptic label, by which it was counted; None of others."""
 
 
 def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> FrameCount:
@@ -78,6 +80,7 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         len(png) + image_bytes,
         tuple(problems),
         counts.digest,
+        None if segments is None else segments.text,
     )
 
 
@@ -98,6 +101,7 @@ def frame_record(
         class_pixels=dict(zip(class_list.tags, count.pixels, strict=True)),
         unknown_pixels=count.unknown_pixels,
         label_digest=count.digest,
+        label_segments=count.segments,
     )
 
 

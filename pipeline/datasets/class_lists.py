@@ -25,15 +25,13 @@ def classes_of(records: RecordStore, sources: Iterable[Source]) -> DatasetClasse
     Class lists that mean the same are one, the first.
 
     Raises:
-        InvalidInput: They have more than 255 classes, one name for classes with two tags, or
-            labels that scans alone read.
+        InvalidInput: They have more than 255 classes, or one name for classes with two tags.
     """
     order = {tag: position for position, tag in enumerate(recorded_class_names(records))}
     lists: list[ClassList] = []
     of_source: dict[str, ClassList] = {}
     for source in sources:
         own = ClassList.from_json(source.class_list)
-        own.encoding.check_decodable(f"source {source.name}: ")
         same = next((each for each in lists if each.meaning == own.meaning), None)
         if same is None:
             same = _in_order(own, order)

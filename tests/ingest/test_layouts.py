@@ -130,6 +130,8 @@ EXAMPLES = {
     "cityscapes-trainids": ("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png",
                             "gtFine/val/ulm/ulm_000001_000019_gtFine_labelTrainIds.png"),
     "coco-stuff": ("images/val2017/000000000139.jpg", "annotations/val2017/000000000139.png"),
+    "coco-panoptic": ("images/val2017/000000000139.jpg",
+                      "annotations/panoptic_val2017/000000000139.png"),
     "fiftyone": ("data/a/x.jpg", "labels/a/x.png"),
     "idd": ("leftImg8bit/val/119/903127_leftImg8bit.png",
             "gtFine/val/119/903127_gtFine_labellevel3Ids.png"),

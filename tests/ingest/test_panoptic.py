@@ -13,14 +13,20 @@ from PIL import Image
 
 from api.frame_images.drawing import decoded_label
 from catalog.errors import BadFile, InvalidInput
+from catalog.frames.frames import label_keys
+from catalog.frames.label_segments import segments_of
 from catalog.records.scans import recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Source
+from catalog.values import make_fkey
 from ingest.labels.class_list import ClassList
+from ingest.labels.label_image import decode_keys, decode_label
 from ingest.labels.pixel_count import count_pixels
 from ingest.labels.segments import SegmentFile, Segments
+from ingest.layouts.layout import Layout
 from ingest.scan import pair_frames, scan_commits
 from ingest.scan.array_scan import collect_units, write_units
+from ingest.scan.change_source import names_of, remove_source
 from ingest.scan.check_labels import check_labels
 from ingest.scan.scan import ScanOptions
 from ingest.scan.scan_counts import ScanCounts
@@ -28,9 +34,7 @@ from ingest.scan.thread_engine import ThreadEngine
 from ingest.scan.unit_files import UnitFolder
 from ingest.sources.partial import FolderSelection
 from ingest.sources.source_options import SourceOptions
-from pipeline.datasets.class_lists import classes_of
 from pipeline.runs.prediction_set import check_encoding
-from sample_data.drawn_layout import drawn_layout
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import Home, put
@@ -340,23 +344,69 @@ def test_samples_that_are_no_segments() -> None:
         count_pixels(encode(Picture([[(1,)]], 0)), LISTED, Segments({1: 7}))
 
 
-def test_what_only_scans_read(home: Home, tmp_path: Path) -> None:
-    """Datasets, checks, pictures, predictions and drawing refuse them, and say what to do."""
+def kept(home: Home) -> dict[str, str]:
+    """The segments that the newest snapshot has of each label."""
+    names = names_of(recorded_source(home.records, "a2d2"))
+    with home.store.reading_files() as snapshot:
+        fkeys = [
+            make_fkey(names.cluster, names.datasource, key) for key in label_keys(snapshot, names)
+        ]
+        segments = segments_of(snapshot, fkeys)
+    return {fkey.rpartition("/")[2]: text for fkey, text in segments.items()}
+
+
+def test_segments_are_kept_with_their_labels(home: Home, tmp_path: Path) -> None:
+    """Those that labels were counted by, while they are catalogued; no view shows them."""
+    root = make_set(tmp_path / "set")
+    source = home.add(root)
+    home.scan(source)
+    assert kept(home) == {"a.png": "1:7 70000:3 300:99", "a2.png": "5:7", "b.png": "1:3"}
+    put(root, "annotations/panoptic_val.json", annotations({"b.png": {1: 7, 2: 3}}))
+    put(root, "annotations/panoptic_train.json", annotations({"a.png": OF_A}))
+    home.scan(source)
+    assert kept(home) == {"a.png": "1:7 70000:3 300:99", "b.png": "1:7 2:3"}
+    (root / "panoptic/train/a.png").unlink()
+    home.scan(source)
+    assert kept(home) == {"b.png": "1:7 2:3"}
+    remove_source(home.store, home.records, "a2d2")
+    with home.store.reading_files() as snapshot:
+        rows = snapshot.execute("SELECT count(*) FROM main.label_segments").fetchall()
+    assert rows == [(0,)]
+
+
+def test_decoded_labels(home: Home, tmp_path: Path) -> None:
+    """Pictures and checks have the segments of the catalog; without them a label is refused."""
     root = make_set(tmp_path / "set")
     home.scan(home.add(root))
     source: Source = recorded_source(home.records, "a2d2")
-    way = "write labels of ids from them"
-    with pytest.raises(InvalidInput, match=f"^source a2d2: labels of encoding panoptic.*{way}"):
-        classes_of(home.records, [source])
-    with pytest.raises(InvalidInput, match=f"^source a2d2: labels of encoding panoptic.*{way}"):
-        check_labels(home.store, source)
-    with pytest.raises(InvalidInput, match=f"^labels of encoding panoptic.*{way}"):
-        decoded_label((root / "panoptic/train/a.png").read_bytes(), "a.png", LISTED)
+    check, unread = check_labels(home.store, source)
+    assert (check.labels, check.pixels, unread, check.never_seen) == (3, 12, [], ["person"])
+    assert [
+        (row["key"], row["pixels"], row["examples"]) for row in check.to_json()["unknown_keys"]
+    ] == [("segment 9", 1, ["panoptic/train/a.png"]), ("99", 1, ["panoptic/train/a.png"])]
+    png = (root / "panoptic/train/a.png").read_bytes()
+    known = Segments(OF_A).text
+    assert decode_label(png, LISTED, known).tolist() == [[255, 0, 0, 1], [1, 1, 255, 255]]
+    assert decode_label(png, LISTED, "9:24").tolist() == [[255] * 4, [255, 255, 255, 2]]
+    colours = np.asarray(decoded_label(png, "a.png", LISTED, known))
+    assert colours[0, 1].tolist() == LISTED.class_colours[0].tolist()
+    for segments, reason in ((None, "whose segments are not known"), ("1:x", "are damaged: '1:x'")):
+        with pytest.raises(BadFile, match=reason):
+            decode_label(png, LISTED, segments)
+    grey = encode(Picture([[(1,)]], 0))
+    for decode in (decode_label, lambda png, listed, text: decode_keys(png, listed.encoding, text)):
+        with pytest.raises(BadFile, match="encoding panoptic needs 8 bits of RGB or RGBA"):
+            decode(grey, LISTED, known)
     own: dict[str, Any] = {"encoding": "panoptic", "classes": CLASSES}
     with pytest.raises(InvalidInput, match="encoding panoptic: predictions have no JSON file"):
         check_encoding(own)
-    with pytest.raises(InvalidInput, match="labels of encoding panoptic are not drawn"):
-        drawn_layout(str(root / "layout.toml"))
+
+
+def test_segments_of_other_labels() -> None:
+    """A layout says them of panoptic labels, and of no others."""
+    for document in ({"encoding": "index", "segments": "a.json"}, {"encoding": "panoptic"}):
+        with pytest.raises(InvalidInput, match="encoding panoptic and segments belong together"):
+            Layout.of({"images": "a/{frame}.png", "labels": "b/{frame}.png", **document})
 
 
 def test_most_classes() -> None:

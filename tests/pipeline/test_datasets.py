@@ -27,6 +27,7 @@ from pipeline.datasets.changes import remove_dataset, rename_dataset
 from pipeline.datasets.content_digest import ContentDigest
 from pipeline.datasets.datasets import create_dataset
 from pipeline.datasets.row_counts import RowCounts
+from pipeline.datasets.stores import Stores
 from pipeline.datasets.visible_datasets import visible_part
 from pipeline.manifest import Manifest
 from query.frames import frame_portions
@@ -346,7 +347,7 @@ def test_a_removed_source_is_named(workspace: Workspace) -> None:
     selection = select_frames(workspace.catalog, Question())
     remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
-        create_dataset(workspace.records, "streets", selection)
+        create_dataset(Stores(workspace.catalog, workspace.records), "streets", selection)
 
 
 def test_a_file_uri_is_a_folder_to_jobs(workspace: Workspace) -> None:
