@@ -17,7 +17,6 @@ from PIL import Image
 
 from catalog.errors import InvalidInput
 from ingest.labels.class_list import ClassKey, ClassList
-from ingest.labels.segments import turned
 from ingest.layouts.layout import PATTERNS, Layout
 from ingest.layouts.pattern import FOLDERS, Pattern
 from ingest.layouts.read_layout import layout_of, layout_text, preset, read_layout
@@ -242,8 +241,8 @@ class DrawnLayout:
     def _label(self, frame: PlannedFrame, ids: NDArray[np.uint8]) -> bytes:
         encoding = self.layout.encoding
         if encoding.is_panoptic:
-            colours = _bytes_of(turned(self._segments(frame).astype(np.int64)))
-            return encode_png(colours[ids], frame.label_encoding)
+            samples = _bytes_of(self._segments(frame))[:, ::-1]  # R is the lowest byte
+            return encode_png(np.ascontiguousarray(samples)[ids], frame.label_encoding)
         values = self._values
         if encoding.is_colour:
             return encode_png(_bytes_of(values)[ids], frame.label_encoding)

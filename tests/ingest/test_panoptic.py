@@ -1,15 +1,11 @@
 """Panoptic labels as COCO has them: counted by the JSON file that names each segment's category."""
 
-import json
 import tarfile
-from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from api.frame_images.drawing import decoded_label
 from catalog.errors import BadFile, InvalidInput
@@ -35,32 +31,20 @@ from ingest.scan.unit_files import UnitFolder
 from ingest.sources.partial import FolderSelection
 from ingest.sources.source_options import SourceOptions
 from pipeline.runs.prediction_set import check_encoding
+from tests.ingest.panoptic_set import (
+    CLASSES,
+    IDS,
+    LAYOUT,
+    LISTED,
+    OF_A,
+    TRAIN,
+    VAL,
+    annotations,
+    make_set,
+)
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import Home, put
-
-CLASSES = [
-    {"key": 7, "name": "road"},
-    {"key": 3, "name": "car"},
-    {"key": 24, "name": "person", "ignore": True},
-]
-LAYOUT = """
-images = "images/{split}/{frame}.png"
-labels = "panoptic/{split}/{frame}.png"
-segments = "annotations/panoptic_{split}.json"
-encoding = "panoptic"
-""" + "".join(
-    f"[[classes]]\nkey = {row['key']}\nname = '{row['name']}'\n"
-    f"ignore = {str(row.get('ignore', False)).lower()}\n"
-    for row in CLASSES
-)
-LISTED = ClassList.from_json({"encoding": "panoptic", "classes": CLASSES})
-
-IDS = [[0, 1, 1, 70_000], [70_000, 70_000, 300, 9]]
-"""Of frame a: void, road, car; a segment whose category is no class, and an id of no segment."""
-OF_A = {1: 7, 70_000: 3, 300: 99}
-TRAIN = {"a.png": OF_A, "a2.png": {5: 7}}
-VAL = {"b.png": {1: 3}}
 
 FRAMES = (
     "SELECT filename, given_split, road, car, person, unknown_pixels FROM metaocean_view "
@@ -69,44 +53,6 @@ FRAMES = (
 A = ("a.png", "train", "2", "3", "0", "3")
 A2 = ("a2.png", "train", "1", "0", "0", "0")
 B = ("b.png", "val", "0", "2", "0", "1")
-
-
-def label(ids: Sequence[Sequence[int]]) -> bytes:
-    """A PNG of segment ids."""
-    numbers = np.array(ids)
-    samples = np.stack([numbers & 255, numbers >> 8 & 255, numbers >> 16], axis=-1)
-    file = BytesIO()
-    Image.fromarray(samples.astype(np.uint8)).save(file, "PNG")
-    return file.getvalue()
-
-
-def annotations(of_label: Mapping[str, Mapping[int, int]]) -> bytes:
-    """The JSON file of these segments, with what else COCO's has."""
-    rows = [
-        {
-            "image_id": number,
-            "file_name": name,
-            "segments_info": [
-                {"id": each, "category_id": category, "area": 1, "bbox": [0, 0, 1, 1], "iscrowd": 0}
-                for each, category in segments.items()
-            ],
-        }
-        for number, (name, segments) in enumerate(of_label.items())
-    ]
-    categories = [{"id": row["key"], "name": row["name"]} for row in CLASSES]
-    document = {"images": [{"id": 0}], "annotations": rows, "categories": categories}
-    return json.dumps(document).encode()
-
-
-def make_set(root: Path) -> Path:
-    """Two frames of one split and one of another; id 1 is another category there."""
-    put(root, "layout.toml", LAYOUT.encode())
-    put(root, "annotations/panoptic_train.json", annotations(TRAIN))
-    put(root, "annotations/panoptic_val.json", annotations(VAL))
-    for frame, ids in (("train/a", IDS), ("train/a2", [[5]]), ("val/b", [[1, 1, 0]])):
-        put(root, f"images/{frame}.png", label([[4] * len(ids[0])] * len(ids)))
-        put(root, f"panoptic/{frame}.png", label(ids))
-    return root
 
 
 def problems(home: Home, scan: int) -> list[tuple[str, str, str]]:
