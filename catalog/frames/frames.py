@@ -103,8 +103,8 @@ def register(
         return
     connection.register("new_files", file_table)
     of_layout = {LAYOUT_TAGS} & {column.table for column in tag_columns(connection)}
-    of_labels = label_segments.tables(connection)
-    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *of_labels, *OF_SCANS):
+    label_segments.forget(connection, "SELECT fkey FROM new_files")
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *OF_SCANS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
     connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
@@ -226,6 +226,7 @@ def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Seq
     fkeys = [make_fkey(source.cluster, source.datasource, key) for key in keys]
     connection.register("gone_files", pa.table({"fkey": pa.array(fkeys, pa.string())}))
     kept_tags.keep(connection, peoples_tags(connection), "SELECT fkey FROM gone_files")
+    label_segments.forget(connection, "SELECT fkey FROM gone_files")
     for table in _tables_of_tags(connection):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM gone_files)")
     connection.unregister("gone_files")
@@ -236,6 +237,7 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
     of_source = _fkeys_of(source)
     row = connection.execute(f"SELECT count(*) FROM ({of_source})").fetchone()
     kept_tags.keep(connection, peoples_tags(connection), of_source)
+    label_segments.forget(connection, of_source)
     for table in _tables_of_tags(connection):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})")
     return int(row[0]) if row else 0
@@ -318,8 +320,7 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     families = dict.fromkeys(
         column.table for column in tag_columns(connection) if column.table != GROUP_TAGS
     )
-    of_some = [*confusion_cells.tables(connection), *label_segments.tables(connection)]
-    return [*families, *of_some, *OF_SCANS, FILES]
+    return [*families, *confusion_cells.tables(connection), *OF_SCANS, FILES]
 
 
 def info(store: Catalog) -> CatalogInfo:
