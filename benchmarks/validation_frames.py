@@ -22,9 +22,9 @@ from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_image, decode_label, open_png
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import nearest, small_image
+from pipeline.prepared.label_classes import renumbered
 from pipeline.runs.size import Size
 from tests.training.drawn_frames import read_class_list
-from training.input.label_classes import renumbered
 
 SIZE = Size(height_px=152, width_px=240)
 ROUNDS = 5

@@ -53,7 +53,7 @@ from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import small_image
 from pipeline.runs.size import Size
 from training.input.frame_reader import Frame
-from training.input.label_classes import renumbered
+from pipeline.prepared.label_classes import renumbered
 from ingest.labels.numbered_colours import NumberedColours
 from training.input.split_shards import Place
 from training.network.model_files import read_model

@@ -57,7 +57,7 @@ class Job(Record):
         return metrics
 
     def refresh(self) -> "Job":
-        """Look again; the same job.
+        """Ask the server for its state again; the same job.
 
         Raises:
             FramesiftServerError: The server does not answer.
@@ -146,7 +146,7 @@ class Job(Record):
         return self
 
     def cancel(self) -> "Job":
-        """Ask it to end; the same job.
+        """Ask the server to end it; the same job.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

@@ -62,17 +62,17 @@ class Statements:
 
 
 class SqlResult:
-    """The rows of a statement, which runs once, when they are first asked for in whatever form.
+    """The rows of a statement. The server runs it once, when a caller first reads them in any form.
 
-    A server gives so many rows of a statement at most. An answer of just so many is warned of by a
-    FramesiftWarning when it is read: there may be more.
+    A server answers a statement with `max_rows` rows at most. Where an answer has as many, more may
+    be left out: reading it warns with a FramesiftWarning.
 
     Attributes:
         statement: The statement.
-        max_rows: How many rows the server gives at most; None before it has answered, and where it
-            does not say.
-        truncated: Whether there are so many, so that more may be left out; None before all that
-            came is read, and where the server does not say how many it gives.
+        max_rows: The most rows that the server answers with; None before it has answered, and where
+            it does not say.
+        truncated: Whether the answer has `max_rows` rows, so that more may be left out; None before
+            all rows are read, and where the server does not say `max_rows`.
     """
 
     def __init__(self, statement: str, at: int | None, transport: Transport) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 from catalog.errors import BadFile, NotFound, UnknownName
 from catalog.storage.atomic_write import atomic_path, atomic_write
 from catalog.storage.bounded_file import parsed_json
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.checkpoint_steps import BEST, checkpoint_steps
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.folder_file import read_folder_file
-from training.input.label_classes import LabelClasses
 from training.input.trained_frames import ABOUT_TRAINED
 from training.network.about_model import ABOUT_FILE, AboutModel
 from training.run.checkpoint import Checkpoint

@@ -14,12 +14,12 @@ from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.bad_frames import BadFrames
 from training.class_picture import class_picture
 from training.command import say
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
-from training.input.label_classes import LabelClasses
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
 from training.network.model_files import read_model

@@ -8,11 +8,11 @@ from catalog.errors import InvalidInput
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.prediction_set import PredictionSet
 from training.input.dataset import open_split
 from training.input.frame_reader import Frame, LabelledFrame
 from training.input.given_predictions import PredictionDecoder, PredictionFiles, read_match
-from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId, Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel

@@ -264,10 +264,10 @@ class Stagings(Service):
     def _check_targets(
         self, record: "Dataset", to: Sequence[str], *, verify: bool, prepare: str | None
     ) -> None:
-        """Refuse targets that are none, and what AFM does not do.
+        """Accept targets that are filesets of AFM, with options that AFM has.
 
         Raises:
-            InvalidInput: It is so.
+            InvalidInput: A target is no fileset, or verify or prepare is asked for.
         """
         from pipeline.afm.target import filesets_of
         from pipeline.manifest_store import read_manifest

@@ -85,7 +85,7 @@ def assign(records: "RecordStore", name: str, user_name: str) -> None:
 
 
 def withdraw(records: "RecordStore", name: str, user_name: str) -> None:
-    """Let a user see a collection's rows no more."""
+    """Revoke a user's access to a collection's rows."""
     from catalog.accounts import users
     from catalog.records.user_tables import CollectionUser
     from catalog.records.versions import new_version

@@ -64,6 +64,26 @@ def mask_of(runs: Runs) -> npt.NDArray[np.bool_]:
     return np.repeat(np.arange(len(runs)) % 2 == 1, runs)
 
 
+def coco_text(runs: Runs) -> str:
+    """Lengths of runs as COCO's compressed text.
+
+    >>> coco_text(np.array([3, 2, 40, 1]))
+    '32X1O'
+    """
+    values = runs.tolist()
+    characters: list[str] = []
+    for position, run in enumerate(values):
+        value = run - values[position - 2] if position > 2 else run
+        while True:
+            code = value & 31
+            value >>= 5
+            is_last = value == (-1 if code & 16 else 0)
+            characters.append(chr(_FIRST + (code if is_last else code | 32)))
+            if is_last:
+                break
+    return "".join(characters)
+
+
 def _runs_of_text(text: str) -> list[int]:
     """The lengths of a compressed text: from the fourth on it has the difference to two before."""
     runs: list[int] = []

@@ -39,7 +39,7 @@ def check_some(extractors: Sequence[object]) -> None:
 
 
 def check_known(name: str) -> None:
-    """There is an extractor of that name; nothing of it is imported.
+    """Accept the name of an extractor, without importing it.
 
     Raises:
         UnknownName: There is none.

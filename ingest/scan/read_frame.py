@@ -68,7 +68,7 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         return FrameCount(0, 0, (), 0, label.size, (problem,))
     problems = []
     if unknown := counts.unknown - counts.void:
-        some = ", ".join(f"{key} {n:,}" for key, n in counts.unknown_keys.items())
+        some = ", ".join(f"{key} ({n:,})" for key, n in counts.unknown_keys.items())
         what = "colours" if class_list.encoding.is_colour else "ids"
         reason = f"{unknown:,} pixels in {what} that are no class: {some}"
         problems.append(Problem("unknown_colours", label.key, reason))

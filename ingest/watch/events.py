@@ -31,10 +31,10 @@ class Events(Protocol):
         ...
 
     def acknowledge(self) -> None:
-        """Everything that poll gave is in the catalog.
+        """Note that everything which poll gave is in the catalog.
 
         Raises:
-            StorageError: That could not be noted: it will be given again.
+            StorageError: The note could not be written: poll will give it again.
         """
         ...
 
@@ -51,7 +51,7 @@ class NoEvents:
         self._stop = stop
 
     def poll(self, seconds: float) -> Changes | None:
-        """Nothing, after the time."""
+        """Wait so long; None."""
         self._stop.wait(seconds)
         return None
 

@@ -28,7 +28,7 @@ class Worth:
 
     @property
     def knows_a_model(self) -> bool:
-        """False where nothing is known of any."""
+        """Whether anything is known of a model."""
         return bool(self.weak_classes or self.weak_slices or self.uncertainty)
 
 

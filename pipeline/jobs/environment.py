@@ -116,7 +116,7 @@ def _is_submitters(name: str, further: Iterable[str]) -> bool:
 def need_variables(
     names: Iterable[str], environment: Mapping[str, str], further: Iterable[str]
 ) -> None:
-    """Go on where a job that needs these variables gets them.
+    """Accept variables that a job needs if it gets all of them.
 
     Args:
         names: Of variables.
@@ -140,7 +140,7 @@ def need_variables(
 
 
 def need_inherited(names: Iterable[str], variables: Mapping[str, str]) -> None:
-    """Go on where an attempt has the variables that its job needs.
+    """Accept an attempt if it has all variables that its job needs.
 
     Args:
         names: Of variables.

@@ -78,7 +78,7 @@ def start(
 
 
 def check_active(policy: Policy) -> None:
-    """The policy may be run.
+    """Accept a policy that may be run.
 
     Raises:
         InvalidInput: It is inactive.

@@ -13,7 +13,7 @@ from PIL import Image
 from catalog.errors import BadFile
 from catalog.storage.beneath import open_beneath, real_path, status_beneath
 from catalog.storage.file_version import fits, version_of, version_text
-from ingest.images.camera_image import decode_image, image_size
+from ingest.images.camera_image import decode_image, image_size, whole_image_size
 from ingest.images.jpeg_segments import SEGMENT_BYTES
 from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_ids
@@ -128,6 +128,20 @@ class DecodedFrames:
             return decode_image(self._read(file))
         except BadFile as error:
             raise self._damaged(error, file) from error
+
+    def image_file(self, row: int) -> tuple[bytes, tuple[int, int]]:
+        """The file of a frame's image, as it is, and the (H, W) of the image.
+
+        Raises:
+            BadFile: It is missing, cut short, or no image; its pixels are not decoded.
+        """
+        file = self._images[row]
+        try:
+            content = self._read(file)
+            width, height = whole_image_size(content)
+        except BadFile as error:
+            raise self._damaged(error, file) from error
+        return content, (height, width)
 
     def label(self, row: int, size_px: tuple[int, int]) -> UInt8:
         """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS of pixels of no class.

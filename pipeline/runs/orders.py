@@ -736,7 +736,7 @@ class Validation(ModelOrder):
     ] = None
 
     def check(self) -> None:
-        """As of every order; a model is scored, or predictions; images are mirrored or stay."""
+        """Accept what every order accepts, if it scores a model or predictions, and not both."""
         super().check()
         if self.augment_test not in (None, "mirror"):
             raise InvalidInput(f"augment test {self.augment_test}: expected mirror")

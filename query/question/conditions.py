@@ -105,7 +105,7 @@ def vocabulary_of(snapshot: Snapshot) -> Vocabulary:
 
 
 def _check_names(conditions: Iterable[Leaf | Group], snapshot: Snapshot) -> None:
-    """Every camera and scene is one that the catalog has."""
+    """Accept conditions whose cameras and scenes are in the catalog."""
     for leaf in leaves(conditions):
         if not isinstance(leaf, CameraIn | SceneIn):
             continue

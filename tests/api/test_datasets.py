@@ -2,6 +2,7 @@
 
 import io
 import json
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
-from tests.api.servers import several
-from tests.pipeline.homes import FRAMES
+from tests.api.servers import framesift, several
+from tests.pipeline.homes import FRAMES, SAMPLE
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,48 @@ def test_divided_extended_compared_and_exported(client: TestClient) -> None:
     assert client.get("/v1/datasets/life@3/export", params={"format": "xml"}).status_code == 422
     assert client.get("/v1/datasets/life@3/export", params={"split": "x"}).status_code == 400
     assert client.get("/v1/datasets/life/diff", params={"other": "x"}).status_code == 404
+
+
+@pytest.mark.wide
+def test_exports_for_other_trainers(tmp_path: Path) -> None:
+    """By the command: of a folder where it lies, of an archive from the cache; not of a server."""
+    home, archive = tmp_path / "home", tmp_path / "scenes.tar"
+    with tarfile.open(archive, "w") as file:
+        for path in SAMPLE.iterdir():
+            file.add(path, path.name)
+
+    def run(*words: str | Path, code: int = 0) -> str:
+        run = framesift(home, *words)
+        assert run.returncode == code, run.stderr
+        return run.stdout + run.stderr
+
+    for name, root in (("folder", SAMPLE), ("archive", archive)):
+        run("source", "add", name, root, "--layout", "a2d2")
+        run("ingest", name)
+        run("dataset", "create", name, "--where", f"datasource = '{name}' and bicycle > 0")
+    export = ("dataset", "export", "folder", "--format", "mmseg", "--out")
+    said = run(*export, tmp_path / "out", "--classes", "a2d2-8")
+    frames = len([*(tmp_path / "out" / "ann_dir").rglob("*.png")])
+    assert f"{frames} frames: {frames} written, 0 were there already" in said
+    assert f"{frames} frames: 0 written, {frames} were" in run(
+        *export, tmp_path / "out", "--classes", "a2d2-8"
+    )
+    assert "with other classes" in run(*export, tmp_path / "out", code=1)
+    of_archive = ("dataset", "export", "archive", "--format", "hf", "--out", tmp_path / "hf")
+    assert "framesift stage archive@1" in run(*of_archive, code=1)
+    run("stage", "archive")
+    assert f"{frames} frames: {frames} written" in run(*of_archive)
+    for words, refusal in (
+        (("--format", "coco"), "give one with --out"),
+        (("--format", "coco", "--with-labels", "--out", tmp_path / "x"), "has its masks"),
+        (("--format", "csv", "--classes", "a2d2-8"), "has neither masks nor shards"),
+        (("--format", "coco", "--out", tmp_path / "x", "--split", "none"), "split 'none'"),
+    ):
+        assert refusal in run("dataset", "export", "folder", *words, code=1)
+    server = {"FRAMESIFT_SERVER": "http://127.0.0.1:9"}
+    refused = framesift(home, *export, tmp_path / "x", variables=server)
+    assert "without --server" in refused.stderr
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.wide

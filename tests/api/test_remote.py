@@ -260,6 +260,16 @@ def test_every_command_asks_the_server_or_says_why_not(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+def test_the_page_lists_every_command_that_asks_a_server() -> None:
+    """The table of docs/remote.md names each, as `jobs list`, or its group alone, as `user`."""
+    page = (REPOSITORY / "docs" / "remote.md").read_text(encoding="utf-8")
+    listed = set()
+    for words in re.findall(r"`([^`]+)`", " ".join(re.findall(r"^\| (.+?) \| ", page, re.M))):
+        *group, names = words.split()
+        listed |= {" ".join((*group, name)) for name in names.split(r"\|")}
+    assert {name for name in ASKED if listed.isdisjoint((name, name.split()[0]))} == set()
+
+
 @pytest.mark.parametrize(
     "command", [["compact"], ["catalog", "backup", "x"], ["serve"], ["watch", "a2d2"], ["demo"]]
 )

@@ -58,7 +58,7 @@ def test_bad_files_beside_good_ones(home: Home, tmp_path: Path) -> None:
     told = {
         ("bad_file", "i/c.png"): "its frame has i/c.jpg as its image already; keep one",
         ("bad_file", "l/d.png"): "label is 4x1 pixels, its camera image 3x1",
-        ("unknown_colours", "l/e.png"): "1 pixels in ids that are no class: 26001 1",
+        ("unknown_colours", "l/e.png"): "1 pixels in ids that are no class: 26001 (1)",
         ("bad_file", "l/f.png"): "is not a PNG image but a JPEG image",
         ("bad_file", "i/g.jpg"): "JPEG is truncated",
         ("bad_file", "l/h.png"): "8 bits of RGB; the layout's encoding index needs grey or",

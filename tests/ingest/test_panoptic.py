@@ -83,7 +83,7 @@ def test_scan(home: Home, tmp_path: Path, is_tar: bool) -> None:
         (
             "unknown_colours",
             "panoptic/train/a.png",
-            "2 pixels in ids that are no class: category 99 1, segment 9 1",
+            "2 pixels in ids that are no class: category 99 (1), segment 9 (1)",
         )
     ]
     again = home.scan(source, index_folder=tmp_path)

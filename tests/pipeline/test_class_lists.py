@@ -24,6 +24,7 @@ from pipeline.datasets.export import write_export
 from pipeline.manifest import Manifest
 from pipeline.prepared.class_file import write_class_file
 from pipeline.prepared.decoded_frames import DecodedFrames
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.class_map import ClassMap
 from query.question.question import Question
 from query.sets.methods import Demand
@@ -31,7 +32,6 @@ from tests.ingest.scene_folders import BICYCLE, CAR, CLASS_LIST, SKY, add_frame,
 from tests.pipeline.homes import add_source, open_home
 from tests.templates import Templates
 from training.input.dataset import open_split
-from training.input.label_classes import LabelClasses
 
 FRAMES = 2
 HALVES = NewSplit(split="train=0.5,validation=0.5", split_by="frame", allow_leakage=True)

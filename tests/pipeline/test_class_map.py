@@ -11,10 +11,10 @@ from catalog.errors import BadFile, InvalidInput, UnknownName
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList, tag_name
 from ingest.labels.dataset_classes import DatasetClasses
 from ingest.layouts.read_layout import preset
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.class_map import A2D2_8, MAPS, ClassMap, chosen_classes, classes_in
 from sample_data.regenerate import COMMITTED_SET
 from tests.training.drawn_frames import CLASS_LIST, read_class_list
-from training.input.label_classes import LabelClasses
 
 TWO = {"classes": {"Ground": ["RD normal street"], "Moving thing": ["Car", "Bicycle"]}}
 

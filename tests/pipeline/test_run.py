@@ -582,7 +582,7 @@ def test_a_model_that_is_none_is_refused(home: Workspace, streets: Dataset, tmp_
     """Neither a job nor a folder, a folder without model.json, a training without a model yet."""
     train(home, "unfinished")
     for model, kind, message in (
-        ("nobody", NotFound, "no model named 'nobody': expected the name of a training job or"),
+        ("nobody", NotFound, "no model named 'nobody': expected the name of a training job, "),
         (str(tmp_path), InvalidInput, "holds no trained model .model.json is missing"),
         ("unfinished", InvalidInput, "holds no trained model .model.json is missing"),
         ("a\0b", NotFound, "no model named"),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from training.input.label_classes import renumbered
+from pipeline.prepared.label_classes import renumbered
 
 pytestmark = pytest.mark.training
 

@@ -10,9 +10,9 @@ from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
 from pipeline.prepared.full_form import FullRows, full_rows
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.size import Size
 from training.input.frame_reader import FrameReader
-from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 
 

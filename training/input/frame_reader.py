@@ -15,9 +15,9 @@ from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
 from pipeline.prepared.full_form import FullRows
+from pipeline.prepared.label_classes import LabelClasses, renumbered
 from pipeline.runs.size import Size
 from training.command import say
-from training.input.label_classes import LabelClasses, renumbered
 from training.input.skipped_frames import SkippedFrames
 
 _LOOKING = 16

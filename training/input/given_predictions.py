@@ -23,6 +23,7 @@ from ingest.sources.schemes import open_reader, open_source
 from ingest.sources.source_options import NO_OPTIONS
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import UInt8
+from pipeline.prepared.label_classes import LabelClasses, renumbered
 from pipeline.runs.prediction_set import (
     BY_FKEY,
     BY_NAME,
@@ -33,7 +34,6 @@ from pipeline.runs.prediction_set import (
     PredictionSet,
     prediction_name,
 )
-from training.input.label_classes import LabelClasses, renumbered
 
 _SCHEMA = pa.schema(
     [

@@ -9,12 +9,12 @@ from typing import Any
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
 from ingest.labels.dataset_classes import DatasetClasses
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
 from pipeline.runs.class_map import ClassMap
 from pipeline.runs.size import LONGEST_SIDE_PX
 from pipeline.runs.training_input import SIZE_STEP_PX
 from training.folder_file import read_folder_file
-from training.input.label_classes import LabelClasses
 
 ABOUT_FILE = "model.json"
 

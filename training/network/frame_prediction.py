@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.prepared.decoded_frames import UInt8, nearest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.class_map import ClassMap
 from pipeline.runs.prediction_set import PredictionSet
 from pipeline.runs.size import Size
 from pipeline.runs.training_input import USUAL_SIZE
 from training.input.given_predictions import Match
-from training.input.label_classes import LabelClasses
 from training.network.about_model import check_same_classes
 
 Float32 = npt.NDArray[np.float32]

@@ -1,6 +1,6 @@
-"""The scale of a training's loss: in halves small gradients would be 0.
+"""The scale of a training's loss: in float16 small gradients would be 0.
 
-The loss is multiplied before them, and they are divided after.
+The loss is multiplied by it before the gradients are taken, and they are divided by it afterwards.
 
 Source: Micikevicius et al., arXiv:1710.03740 (loss scaling)
 """

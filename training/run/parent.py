@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.checkpoint_steps import CHECKPOINT_FILE
-from training.input.label_classes import LabelClasses
 from training.network.about_model import ABOUT_FILE, AboutModel, check_same_classes
 from training.network.model_files import read_model
 from training.run.checkpoint import Array, Checkpoint

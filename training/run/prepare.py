@@ -11,13 +11,13 @@ from catalog.errors import BadFile, FramesiftError, InvalidInput
 from pipeline.cache.reading import ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.augmentations import NONE
 from pipeline.runs.class_map import chosen_classes
 from pipeline.runs.exchange import Exchange
 from pipeline.runs.precision import MIXED
 from pipeline.runs.run_length import RunLength, run_length
 from training.input.dataset import open_reader, open_split
-from training.input.label_classes import LabelClasses
 from training.network.draws import layers_with_generators
 from training.network.gpus import chosen_precision, compile_for_gpus, layers_in
 from training.network.learning_rate import COURSE

@@ -7,11 +7,11 @@ from typing import Any
 
 from catalog.errors import FramesiftError, InvalidInput
 from pipeline.manifest import Manifest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.bad_frames import BadFrames
 from pipeline.runs.run_length import Progress
 from training.command import say
 from training.input.dataset import open_reader, open_split
-from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.input.trained_frames import ABOUT_TRAINED
 from training.network.model_files import write_model

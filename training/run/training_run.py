@@ -9,9 +9,9 @@ from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows
 from pipeline.prepared.full_form import FullRows
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.run_length import Progress, RunLength
 from training.input.frame_reader import FrameReader
-from training.input.label_classes import LabelClasses
 from training.input.skipped_frames import SkippedFrames
 from training.network.about_model import AboutModel
 from training.network.loss_scale import LossScale

@@ -9,8 +9,8 @@ import numpy as np
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.numbered_colours import NumberedColours
 from pipeline.prepared.decoded_frames import UInt8, nearest
+from pipeline.prepared.label_classes import LabelClasses
 from training.input.frame_reader import Frame, LabelledFrame
-from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId
 from training.network.frame_prediction import FramePrediction
 from training.validation.frame_cells import FrameScore, Int32, cells_of

@@ -13,12 +13,12 @@ import numpy as np
 from catalog.errors import BadFile, StorageError
 from pipeline.cache.reading import ReadsThrough
 from pipeline.prepared.decoded_frames import nearest
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.bad_frames import BadFrames
 from training.command import say
 from training.input.dataset import open_reader
 from training.input.frame_reader import Frame, FrameReader, LabelledFrame
 from training.input.given_predictions import BadPrediction
-from training.input.label_classes import LabelClasses
 from training.input.split_shards import FrameId, Shard, Split
 from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
@@ -173,7 +173,7 @@ class ShardWork:
         self._bad = BadFrames.parse(settings.bad_frames)
 
     def finish(self, shard: Shard) -> None:
-        """Be the worker of a shard: score it, with whoever helps, and write its results."""
+        """Score a shard as its worker, with other workers that help, and write its results."""
         locks = ShardLocks(self._results_dir, shard.number, shard.split.shards)
         pieces = pieces_of(len(shard.frame_ids))
         with locks.worker():

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from api.cli import destination
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.options.common import AtOption
 from api.cli.options.grouped_options import with_options
@@ -19,18 +20,26 @@ from api.cli.options.set_options import (
     division_of,
     method_of,
 )
+from api.cli.progress_bar import progress_bar
 from api.cli.tables.datasets import show_dataset, show_diff, splits_text
 from api.cli.tables.table import emit_table
-from api.cli.target import Record, target
+from api.cli.target import Record, home_session, target
 from api.cli.terminal import JsonFlag, emit_json, emit_text, stdout
 from catalog.errors import InvalidInput, StorageError
+from catalog.text.visible_text import visible
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
+from pipeline.exports.formats import TRAINING_FORMATS, TrainingFormat
 
 if TYPE_CHECKING:  # imported where it is used: short commands do without
     from pydantic import BaseModel
 
 _MOST_FRAMES = 1_000_000
 """Frames of each kind that are listed of a difference, as many as a server gives."""
+
+_SHOWN = 100
+"""Frames left out of an export that are listed."""
+
+AnyFormat = Literal[ExportFormat, TrainingFormat]
 
 dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selections.")
 
@@ -244,31 +253,101 @@ def diff(
 def export(
     name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
     format_: Annotated[
-        ExportFormat,
-        typer.Option("--format", help="files is a path or URI per line, fiftyone a folder."),
+        AnyFormat,
+        typer.Option(
+            "--format",
+            help="files is a path or URI per line, fiftyone a folder; mmseg, ultralytics, hf, "
+            "webdataset and coco are folders with images and masks for other trainers.",
+        ),
     ] = "csv",
     split: Annotated[str | None, typer.Option(help="Only this split.")] = None,
     with_labels: Annotated[
         bool, typer.Option("--with-labels", help="With files: the label's path after a tab.")
     ] = False,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="For other trainers: merge label classes by a map's name, its JSON or its file.",
+        ),
+    ] = None,
+    shard_bytes: Annotated[
+        int,
+        typer.Option(min=0, help="With hf and webdataset: bytes of a shard's files; 0 for 500 MB."),
+    ] = 0,
     out: Annotated[Path | None, typer.Option(help="File or folder to write.")] = None,
+    strict: StrictFlag = False,
 ) -> None:
-    """Write a dataset for other programs."""
+    """Write a dataset for other programs.
+
+    An export for another trainer that is begun again writes what is missing.
+    """
+    if format_ in TRAINING_FORMATS:
+        if with_labels:
+            raise InvalidInput(f"--with-labels: format {format_} has its masks; leave it out")
+        _export_for_training(name, format_, classes, shard_bytes, split, out, strict)
+        return
+    if classes is not None or shard_bytes or strict:
+        raise InvalidInput(
+            f"format {format_} has neither masks nor shards: --classes, --shard-bytes and --strict "
+            f"are for {', '.join(TRAINING_FORMATS)}"
+        )
+    form = cast("ExportFormat", format_)
     datasets = target().datasets
     if out is not None:
         try:
-            datasets.export(name, out, format_, split=split, with_labels=with_labels)
+            datasets.export(name, out, form, split=split, with_labels=with_labels)
         except OSError as error:  # of a file that a server sends
             reason = error.strerror or error
             raise StorageError(f"{out}: cannot be written: {reason}", str(out)) from error
         return
-    if format_ not in TEXTS:
-        raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
+    if form not in TEXTS:
+        raise InvalidInput(f"format {form} is no text: give a file or folder with --out")
     rest = b""
-    for chunk in datasets.exported(name, format_, split=split, with_labels=with_labels):
+    for chunk in datasets.exported(name, form, split=split, with_labels=with_labels):
         lines, newline, rest = (rest + chunk).rpartition(b"\n")
         emit_text((lines + newline).decode())
     emit_text(rest.decode())
+
+
+def _export_for_training(
+    name: str,
+    format_: TrainingFormat,
+    classes: str | None,
+    shard_bytes: int,
+    split: str | None,
+    out: Path | None,
+    strict: bool,
+) -> None:
+    from pipeline.exports.export import TrainingExport
+    from pipeline.runs.class_map import chosen_classes, classes_in
+
+    if destination.server() is not None:
+        raise InvalidInput(
+            f"format {format_} writes images: run the command on the machine of the home, without "
+            "--server; a client reads a staged dataset by framesift.data"
+        )
+    if out is None:
+        raise InvalidInput(f"format {format_} is a folder: give one with --out")
+    chosen = None if classes is None else chosen_classes(classes_in(classes))
+    export = TrainingExport(format_, chosen, shard_bytes)
+    with progress_bar(f"export {name}", quiet=False) as bar:
+        done = home_session().datasets.export_for_training(
+            name,
+            out,
+            export,
+            split=split,
+            report=lambda done: bar.show(
+                done.done, done.expected, f"{done.done:,} of {done.expected:,} frames"
+            ),
+        )
+    stdout.print(
+        f"{done.expected:,} frames: {done.written:,} written, {done.unchanged:,} were there already"
+    )
+    if done.problems:
+        stdout.print(f"{len(done.problems):,} frames left out, for what is wrong with them:")
+        for problem in done.problems[:_SHOWN]:
+            stdout.print(visible(f"  {problem.key}: {problem.reason}"))
+    end(ExitCode.BAD_FILES, when=strict and bool(done.problems))
 
 
 @dataset_app.command("list")

@@ -113,7 +113,7 @@ def serve(
     if token is not None:
         stdout.print(
             "There are no users yet. This token of the new user 'admin' is shown once and lasts "
-            f"a day:\n    {token}\nA password of its own: framesift user passwd admin"
+            f"a day:\n    {token}\nTo give admin a password: framesift user passwd admin"
         )
     if not no_auth and (stdout.is_terminal if login_link is None else login_link):
         _print_link(workspace, f"{scheme}://{host_}:{bound}")

@@ -202,7 +202,7 @@ def get_logs(
 
 @router.get("/{name}/logs/sizes", rule=READ)
 def get_log_sizes(name: JobName, session: CurrentSession) -> LogSizesAnswer:
-    """The names of a job's logs, and their bytes by now: to follow them as they grow."""
+    """The names of a job's logs and their sizes now, for a client that follows them."""
     return session.jobs.log_sizes(name)
 
 

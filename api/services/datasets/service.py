@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # imported where it is used: short commands do without
 
     from catalog.records.tables import Dataset
     from pipeline.datasets.diff import DatasetDiff
+    from pipeline.exports.export import TrainingExport
+    from pipeline.exports.progress import ExportProgress, Report
     from pipeline.manifest import Manifest
 
 _CHUNK_BYTES = 1 << 20
@@ -176,6 +178,46 @@ class Datasets(Service):
         write_export(manifest, tags, format, path, with_labels=with_labels)
         return path
 
+    def export_for_training(
+        self,
+        name: str,
+        path: Path,
+        export: "TrainingExport",
+        *,
+        split: str | None = None,
+        report: "Report" = lambda _: None,
+    ) -> "ExportProgress":
+        """Write a dataset's images and masks for another trainer, to a folder.
+
+        Files are read where they lie; those that do not lie in folders of this machine, from the
+        home's cache.
+
+        Raises:
+            InvalidInput: They lie elsewhere and are not staged.
+        """
+        from pipeline.cache.contents import staged_name
+        from pipeline.cache.lease import MANIFESTS, Holder, leased
+        from pipeline.manifest import Manifest
+        from pipeline.manifest_store import read_manifest
+
+        records = self._workspace.records
+        record = recorded_dataset(records, name)
+        manifest = read_manifest(records, record)
+        roots = manifest.header.roots.values()
+        elsewhere = next((root for root in roots if not _is_folder(root)), None)
+        if elsewhere is None:
+            return export.write(manifest.split(split), path, report=report)
+        cache, staged = self._workspace.cache, staged_name(record)
+        reference = f"{record.name}@{record.version}"
+        with leased(cache, staged, Holder(reference)):
+            folder = cache / MANIFESTS / staged
+            if not folder.is_dir():
+                raise InvalidInput(
+                    f"dataset {reference}: {elsewhere} is no folder of this machine, and the "
+                    f"dataset is not staged; bring its files here: framesift stage {reference}"
+                )
+            return export.write(Manifest.read(folder).split(split), path, report=report)
+
     def _body(self, dataset: "Dataset", models: Sequence[str] = ()) -> DatasetBody:
         return DatasetBody.of(dataset, self._workspace.place, models)
 
@@ -203,6 +245,11 @@ class Datasets(Service):
             }
             manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
         return manifest, tags
+
+
+def _is_folder(root: str) -> bool:
+    """True for a source whose files are opened by their paths."""
+    return Path(root).is_absolute() and Path(root).is_dir()
 
 
 def _root_for_limited(source: str, root: str) -> str:

@@ -1,4 +1,4 @@
-"""Sources as Spectrum Discover's connections: with how they stand, and changed in any of it."""
+"""Sources as Spectrum Discover's connections: shown with their state, and replaced as a whole."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -211,7 +211,7 @@ class PlainObject:
         return size
 
     def pieces(self) -> Iterator[bytes]:
-        """All, in order; raises what `read_into` does."""
+        """All bytes, in order; raises what `read_into` does."""
         if self._begin:  # headers may come alone
             yield self._begin
         while self._left and (

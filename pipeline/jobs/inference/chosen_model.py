@@ -221,7 +221,10 @@ def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path
             ) from error
         if not path.is_dir():
             raise NotFound(
-                "model", model, "expected the name of a training job or a model folder"
+                "model",
+                model,
+                "expected the name of a training job, which framesift models list shows, or a "
+                "model folder",
             ) from error
     if not any((path / name).is_file() for name in files):
         lacks = (

@@ -26,7 +26,8 @@ _PARTS = ("minute", "hour", "dayOfMonth", "month", "dayOfWeek", "timezone")
     cls=WithSteps,
     epilog=f"Behind {THEN}: a command's words, train, validate, predict or run, without the "
     "dataset where it shall be the frames that --when finds, and without the model where it shall "
-    "be the training before. Several are done one after another.",
+    "be the training before. Several are done one after another. framesift trigger add NAME "
+    f"{THEN} train --help lists the options of train.",
 )
 def add(
     name: Annotated[
