@@ -1,6 +1,8 @@
 """Panoptic labels as COCO has them: counted by the JSON file that names each segment's category."""
 
 import tarfile
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ from api.frame_images.drawing import decoded_label
 from catalog.errors import BadFile, InvalidInput
 from catalog.frames.frames import label_keys
 from catalog.frames.label_segments import segments_of
+from catalog.maintenance.backup import back_up, restore
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
 from catalog.records.scans import recorded_problems
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Source
@@ -31,6 +36,7 @@ from ingest.scan.unit_files import UnitFolder
 from ingest.sources.partial import FolderSelection
 from ingest.sources.source_options import SourceOptions
 from pipeline.runs.prediction_set import check_encoding
+from tests.catalog.some_rows import open_store
 from tests.ingest.panoptic_set import (
     CLASSES,
     IDS,
@@ -318,6 +324,21 @@ def test_segments_are_kept_with_their_labels(home: Home, tmp_path: Path) -> None
     with home.store.reading_files() as snapshot:
         rows = snapshot.execute("SELECT count(*) FROM main.label_segments").fetchall()
     assert rows == [(0,)]
+
+
+@pytest.mark.wide
+def test_segments_in_copies(home: Home, tmp_path: Path) -> None:
+    """A backup that is restored, and a compaction, keep them; checks find nothing odd."""
+    home.scan(home.add(make_set(tmp_path / "set")))
+    before = kept(home)
+    assert len(before) == 3
+    back_up(home.store, home.records, tmp_path / "backup")
+    (tmp_path / "new").mkdir()
+    restore(tmp_path / "backup", tmp_path / "new")
+    restored = replace(home, store=open_store(tmp_path / "new"))
+    compact(restored.store, list, keep=timedelta(0))
+    assert kept(restored) == before
+    assert check(restored.store, {}) == check(home.store, {})
 
 
 def test_decoded_labels(home: Home, tmp_path: Path) -> None:
