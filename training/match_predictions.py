@@ -42,6 +42,11 @@ def match(
         f"{matched.frames:,} frames of split {name}, {matched.missing:,} missing, "
         f"{matched.extra:,} of no frame"
     )
+    say(
+        f"{matched.confident:,} of them have probabilities or a confidence beside them"
+        if matched.confident
+        else "none has probabilities beside it: calibration, uncertainty and loss stay unknown"
+    )
     if trained is not None:
         frames = Manifest.read(trained[0]).split(trained[1]).frames
         write_trained_frames(folder, frames["fkey"].to_pylist(), None)

@@ -105,7 +105,8 @@ def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
 
     def predict(frame_id: FrameId, frame: Frame | LabelledFrame) -> FramePrediction:
         ids = files.ids(frame_id.row, frame.label)
-        return GivenPrediction(GivenClasses(ids, frame.size))
+        sure = files.confidence(frame_id.row, ids, frame.size)
+        return GivenPrediction(GivenClasses(ids, frame.size), sure, decoder.layer_of)
 
     return Scorer(model, predict, classes, needs_image=False)
 

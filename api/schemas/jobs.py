@@ -145,7 +145,8 @@ class DryStepBody(Schema):
     """A step of a job that was described."""
 
     name: str = Field(
-        description="select, stage, prepare, run, collect, evict or migrate", examples=["run"]
+        description="select, stage, fetch, prepare, run, collect, evict or migrate",
+        examples=["run"],
     )
     backend: str = Field(description="Where it would run.", examples=["slurm"])
     submission: str = Field(

@@ -121,7 +121,7 @@ class NewValidation(_NewJob):
     kind: Literal["validate"] = Field(examples=["validate"])
     model: Name
     model_info: dict[Name, Annotated[str, Field(max_length=512)]] | None
-    encoding: Literal["ids", "labels"] | Content | None
+    encoding: Name | Content | None
     classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
     fail_below: dict[Name, float] | None
     slices: Few[Name]

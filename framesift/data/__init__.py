@@ -12,5 +12,6 @@ are read without pyarrow, and a prepared form without the other two. See docs/py
 
 from framesift.data.classes import UNKNOWN_CLASS, Classes
 from framesift.data.frames import Frames, open_frames
+from framesift.data.scores import Scores
 
-__all__ = ["UNKNOWN_CLASS", "Classes", "Frames", "open_frames"]
+__all__ = ["UNKNOWN_CLASS", "Classes", "Frames", "Scores", "open_frames"]

@@ -31,6 +31,10 @@ class FileList:
         """A frame's image and class ids."""
         return decoded(DatedFile(self.names[row]), self.labels[row], self.classes)
 
+    def label_path(self, row: int) -> str | None:
+        """The file of a frame's label."""
+        return self.labels[row] or None
+
 
 def read_file_list(path: Path, classes: Path | None) -> FileList:
     """The frames of a list, as `framesift dataset export --format files --with-labels` writes one.

@@ -47,6 +47,10 @@ class Stored(Protocol):
         """
         ...
 
+    def label_path(self, row: int) -> str | None:
+        """The file of a frame's label; None where it has none, or no file of its own."""
+        ...
+
 
 class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
     """Frames of a dataset, each a pair of arrays.
@@ -103,6 +107,10 @@ class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
         """The fkey of each frame, in order; of a list of files the path of each image."""
         names = self._stored.names
         return [names[int(row)] for row in self._rows]
+
+    def label_path(self, index: int) -> str | None:
+        """The file of a frame's label; None where it has none, or the frames are prepared."""
+        return self._stored.label_path(int(self._rows[index]))
 
     def shard(self, rank: int, ranks: int) -> "Frames":
         """Every `ranks`-th frame from the `rank`-th: shards are disjoint and cover all.

@@ -39,6 +39,11 @@ class ManifestFrames:
         """A frame's image and class ids."""
         return decoded(self.images[row], self.labels[row], self.classes)
 
+    def label_path(self, row: int) -> str | None:
+        """The file of a frame's label."""
+        label = self.labels[row]
+        return None if label is None else label.path
+
 
 def read_manifest(folder: Path) -> ManifestFrames:
     """The frames of the manifest in a folder.

@@ -65,6 +65,22 @@ def read_values(path: str, channel: int | None) -> npt.NDArray[Any]:
     return _decode(path, content_of(path), values)
 
 
+def size_of(path: str) -> tuple[int, int]:
+    """Height and width of a PNG file [pixels], by its first bytes.
+
+    Raises:
+        BadFile: It is missing, or no PNG.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(24)
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    if not head.startswith(_SIGNATURE) or len(head) < 24:
+        raise BadFile(f"{path}: is no PNG")
+    return int.from_bytes(head[20:24]), int.from_bytes(head[16:20])
+
+
 def content_of(path: str) -> bytes:
     """A file's content.
 

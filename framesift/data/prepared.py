@@ -81,6 +81,10 @@ class PreparedFrames:
                 "makes it again"
             ) from error
 
+    def label_path(self, row: int) -> None:  # noqa: ARG002 (of all that is stored)
+        """None: labels are arrays, at the form's size."""
+        return
+
     @cached_property
     def _arrays(self) -> "_FormFiles":
         return _opened(self.folder)

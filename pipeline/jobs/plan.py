@@ -8,7 +8,7 @@ from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.inference.chosen_model import chosen_model
-from pipeline.jobs.inference.chosen_predictions import predictions_of_job
+from pipeline.jobs.inference.chosen_predictions import on_server, predictions_of_job
 from pipeline.jobs.inference.prediction import prediction_work
 from pipeline.jobs.inference.validation import validation_work
 from pipeline.jobs.installed import training_packages
@@ -160,7 +160,8 @@ def _steps(home: JobHome, order: Order, dataset: Dataset | None) -> tuple[str, .
     is_ready = (
         not order.stage or stages_beside or (dataset and not needs_staging(home.records, dataset))
     )
-    if dataset is not None and not order.afterwards and is_ready:
+    fetches = bool(on_server(home.records, order))
+    if dataset is not None and not order.afterwards and is_ready and not fetches:
         return (RUN,)
     start_after = order.start_after if isinstance(order, NetworkOrder) else None
     if start_after is not None and not stages_beside:
@@ -171,6 +172,7 @@ def _steps(home: JobHome, order: Order, dataset: Dataset | None) -> tuple[str, .
     return (
         *(("select",) if dataset is None else ()),
         *(("stage",) if order.stage and start_after is None else ()),
+        *(("fetch",) if fetches else ()),
         "prepare",
         RUN,
         *(() if order.kind == "run" else ("collect",)),
@@ -194,7 +196,7 @@ def packages_of(order: Order) -> tuple[str, ...]:
     """The packages that an order's programs import, as far as it alone says."""
     if isinstance(order, Training):
         return training_packages(order.workers, order.model)
-    if isinstance(order, Validation) and order.predictions is not None:
+    if isinstance(order, Validation) and order.scores_predictions:
         return ("matplotlib",)  # and TensorFlow where they are compared with a network
     return ("tensorflow",) if order.is_of_model else ()
 

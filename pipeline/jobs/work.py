@@ -14,9 +14,20 @@ if TYPE_CHECKING:  # those who list jobs do without pyarrow
     import pyarrow as pa
 
     from pipeline.manifest import Manifest
+    from pipeline.runs.orders import Validation
 
 Slices = Callable[["Manifest", str, Sequence[str]], "pa.Table"]
 """Gives, of a split of a manifest, the part that each frame is in by the values of these tags."""
+
+
+@dataclass(frozen=True)
+class PlaceFences:
+    """How the predictions of an order are opened, by who may name which places."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of their place, as JSON of ingest.sources.source_options."""
+    list_within: str = ""
+    """Folder that the list of their names must lie below; empty for anywhere."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,8 @@ class JobHome:
     """Its jobs."""
     slices: Slices
     """Looks in its catalog for the parts that a validation scores."""
+    fences: Callable[["Validation"], PlaceFences]
+    """Says how the predictions of an order are opened, or raises NotAllowed."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,9 @@ from pipeline.runs.prediction_set import (
     check_place,
     encoding_in,
     info_in,
+    job_or_folder,
     named_by_in,
+    place_in,
 )
 from pipeline.runs.score_thresholds import parse_thresholds
 from pipeline.runs.setting import Setting, check_numbers, rows
@@ -652,13 +654,26 @@ class Validation(ModelOrder):
         str | None,
         Setting(
             help="Score these label images, which another program made, in the place of MODEL's "
-            "predictions: a folder or .tar with one PNG a frame.",
-            body="In the place of model: folder or .tar, on the server's machine, with one label "
-            "image a frame that another program predicted.",
+            "predictions: a folder or .tar with one PNG a frame, or s3://bucket/prefix.",
+            body="In the place of model: folder or .tar, on the server's machine or as "
+            "s3://bucket/prefix, with one label image a frame that another program predicted.",
             max_length=4096,
             examples=("/srv/predictions/night-3",),
             metavar="DIR",
-            parse=_absolute,
+            parse=place_in,
+        ),
+    ] = None
+    scores: Annotated[
+        str | None,
+        Setting(
+            help="Score what an evaluation of your own wrote by framesift.data.Scores, in the "
+            "place of MODEL's predictions: the name of its job of framesift run, or its folder.",
+            body="In the place of model: what an evaluation wrote by framesift.data.Scores; the "
+            "name of its job of kind run, or its folder on the server's machine.",
+            max_length=4096,
+            examples=("run-streets-1",),
+            metavar="JOB|FOLDER",
+            parse=job_or_folder,
         ),
     ] = None
     model_name: Annotated[
@@ -687,11 +702,13 @@ class Validation(ModelOrder):
         str | Mapping[str, Any] | None,
         Setting(
             help="Of the predictions: ids, the dataset's class ids (default); labels, as its "
-            "labels are; or the file of a class list or layout of their own.",
+            "labels are; a layout's name, such as cityscapes-trainids; or the file of a class list "
+            "or layout of their own.",
             body="Of the predictions: ids, the dataset's class ids (default); labels, as its "
-            "labels are; or a class list of their own, with encoding and classes.",
+            "labels are; a layout's name, such as cityscapes-trainids; or a class list of their "
+            "own, with encoding and classes.",
             examples=("labels",),
-            metavar="ids|labels|FILE",
+            metavar="ids|labels|LAYOUT|FILE",
             parse=encoding_in,
             usual=IDS,
         ),
@@ -743,29 +760,41 @@ class Validation(ModelOrder):
         of_predictions = (
             "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
         )  # fmt: skip
-        if self.predictions is None:
+        if not self.scores_predictions:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")
             if settings := [name for name in of_predictions if getattr(self, name) is not None]:
                 raise InvalidInput(f"{settings[0].replace('_', ' ')}: goes with predictions")
             return
-        self._check_predictions(self.predictions)
+        self._check_predictions()
 
-    def _check_predictions(self, place: str) -> None:
+    @property
+    def scores_predictions(self) -> bool:
+        """Whether it scores what another program predicted, and runs no network of its own."""
+        return self.predictions is not None or self.scores is not None
+
+    def _check_predictions(self) -> None:
+        what = "scores" if self.predictions is None else "predictions"
+        if self.predictions is not None and self.scores is not None:
+            raise InvalidInput("predictions and scores: give one of the two")
         if self.model:
             raise InvalidInput(
-                f"model {self.model}: goes without predictions, which are another model's; give "
+                f"model {self.model}: goes without {what}, which are another model's; give "
                 "one of the two"
             )
         if self.model_name is None:
+            place = self.predictions or self.scores
             raise InvalidInput(
-                f"predictions {place}: give model name, too, which reports and scores carry"
+                f"{what} {place}: give model name, too, which reports and scores carry"
             )
         if self.augment_test is not None or self.trust_model:
+            raise InvalidInput(f"{what}: no network runs; leave out augment test and trust model")
+        if self.predictions is not None:
+            check_place(self.predictions)
+        elif setting := next((s for s in ("encoding", "named_by") if getattr(self, s)), None):
             raise InvalidInput(
-                "predictions: no network runs; leave out augment test and trust model"
+                f"{setting.replace('_', ' ')}: goes with predictions; scores are class ids by fkey"
             )
-        check_place(place)
         check_model_name(self.model_name)
         check_info(self.model_info or {})
         if self.encoding is not None:

@@ -15,6 +15,11 @@ from catalog.storage.bounded_file import parsed_json, read_bounded
 PREDICTIONS_FILE = "predictions.json"
 MATCHED_FILE = "matched.parquet"
 
+SCORES_FILE = "scores.json"
+"""The description that framesift.data.Scores writes beside what is added to it."""
+
+_SCORES_FORMAT = 1
+
 IDS, LABELS = "ids", "labels"
 """Encodings without a class list of their own: class ids, or as the dataset's labels."""
 
@@ -25,6 +30,7 @@ MOST_NAMED = 100
 """Predictions of a kind that are named; all are counted."""
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LAYOUT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _INFO_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _IMAGES = (".png", ".jpg", ".jpeg")
 MOST_INFO, _LONGEST_INFO = 32, 512
@@ -38,7 +44,7 @@ class PredictionSet:
     model: str
     """The model's name."""
     place: str
-    """Folder, or uncompressed tar archive, that they lie in."""
+    """Folder, or uncompressed tar archive, that they lie in: a path, or a URI of a server."""
     classes: Sequence[str]
     """Names of the model's classes; a class id is a position in this list."""
     info: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +55,17 @@ class PredictionSet:
     """BY_NAME, BY_FKEY, or the path of a CSV file: a frame and its prediction a line."""
     class_map: Mapping[str, Any] | None = None
     """By which the model merges label classes; None where each is a class."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """How a place on this machine is opened, as JSON of ingest.sources.source_options."""
+    fetched: str = ""
+    """Folder that the job brought them to, of a place on a server; empty for any other."""
+    list_within: str = ""
+    """Folder that the list of names must lie below, links followed; empty for anywhere."""
+
+    @property
+    def opened(self) -> str:
+        """The place on this machine that they are read at."""
+        return self.fetched or self.place
 
     @property
     def sha256(self) -> str:
@@ -87,9 +104,63 @@ def prediction_name(name: str) -> str:
     return str(path.with_suffix(".png")) if path.suffix.lower() in _IMAGES else f"{name}.png"
 
 
+def confidence_names(name: str) -> tuple[str, str]:
+    """Names of what says how sure a prediction is: its probabilities, or those of the best class.
+
+    >>> confidence_names("front/000.png")
+    ('front/000.npz', 'front/000.confidence.png')
+    """
+    path = PurePosixPath(name)
+    return str(path.with_suffix(".npz")), str(path.with_suffix(".confidence.png"))
+
+
 def named_by_in(text: str) -> str:
     """Names of predictions by a word, or the absolute path of their list."""
     return text if text in (BY_NAME, BY_FKEY) else str(Path(text).absolute())
+
+
+def job_or_folder(text: str) -> str:
+    """The absolute path of a folder that is there, or a job's name as it is."""
+    path = Path(text)
+    return str(path.absolute()) if path.is_dir() or "/" in text else text
+
+
+def scores_in(folder: Path) -> Path:
+    """The folder of the scores of a job, by the job's folder; any other folder as it is."""
+    return folder / "scores" if (folder / "request.json").is_file() else folder
+
+
+def written_scores(folder: Path) -> tuple[str, ...]:
+    """Names of the classes of the scores that framesift.data.Scores wrote to a folder.
+
+    Raises:
+        InvalidInput: It wrote none there.
+        BadFile: Their description is damaged.
+    """
+    path = folder / SCORES_FILE
+    if not path.is_file():
+        raise InvalidInput(
+            f"scores {folder}: has no {SCORES_FILE}; expected the job of a program that adds to "
+            "framesift.data.Scores, or the folder that this wrote"
+        )
+    try:
+        data = parsed_json(read_bounded(path, _MOST_BYTES))
+        number, classes = data["format"], tuple(str(name) for name in data["classes"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadFile(f"is damaged: {error}", str(path)) from error
+    if number != _SCORES_FORMAT:
+        raise BadFile(f"has format {number}; this version reads {_SCORES_FORMAT}", str(path))
+    return classes
+
+
+def is_on_server(place: str) -> bool:
+    """Whether predictions lie on a server, from which a step of their job fetches them."""
+    return place.lower().startswith("s3://")
+
+
+def place_in(text: str) -> str:
+    """A place of predictions, its path absolute."""
+    return text if "://" in text else str(Path(text).absolute())
 
 
 def check_place(place: str) -> None:
@@ -98,10 +169,10 @@ def check_place(place: str) -> None:
     Raises:
         InvalidInput: It is none.
     """
-    if "://" in place or not Path(place).is_absolute():
+    if not is_on_server(place) and ("://" in place or not Path(place).is_absolute()):
         raise InvalidInput(
-            f"predictions {place}: expected the absolute path of a folder or of an uncompressed "
-            ".tar, which the machines that run the job can read"
+            f"predictions {place}: expected a folder or an uncompressed .tar: an absolute path, "
+            "which the machines that run the job can read, or s3://bucket/prefix"
         )
 
 
@@ -122,12 +193,12 @@ def check_encoding(encoding: str | Mapping[str, Any]) -> None:
     """Accept an encoding, as far as its kind says.
 
     Raises:
-        InvalidInput: It is a word of nothing.
+        InvalidInput: It is no word.
     """
-    if isinstance(encoding, str) and encoding not in (IDS, LABELS):
+    if isinstance(encoding, str) and not _LAYOUT.fullmatch(encoding):
         raise InvalidInput(
-            f"encoding {encoding}: expected {IDS}, {LABELS}, or a class list with encoding and "
-            "classes"
+            f"encoding {encoding[:80]!a}: expected {IDS}, {LABELS}, the name of a layout, or a "
+            "class list with encoding and classes"
         )
     if isinstance(encoding, Mapping) and encoding.get("encoding") == "panoptic":
         raise InvalidInput(
@@ -183,19 +254,19 @@ def check_info(info: Mapping[str, str]) -> None:
 
 
 def encoding_in(text: str) -> str | dict[str, Any]:
-    """The encoding that a word names, or the class list of a JSON or TOML file.
+    """The class list of a JSON or TOML file, or else the word that names an encoding.
 
     Raises:
         InvalidInput: It is no word, and no such file.
         BadFile: The file cannot be read.
     """
-    if text in (IDS, LABELS):
-        return text
     path = Path(text)
+    if text in (IDS, LABELS) or (_LAYOUT.fullmatch(text) and not path.is_file()):
+        return text
     if not path.is_file():
         raise InvalidInput(
-            f"--encoding {text}: expected {IDS}, {LABELS}, or a file: a class_list.json, or a "
-            "layout with encoding and classes"
+            f"--encoding {text}: expected {IDS}, {LABELS}, the name of a layout (framesift layout "
+            "list), or a file: a class_list.json, or a layout with encoding and classes"
         )
     content = read_bounded(path, _MOST_BYTES)
     try:

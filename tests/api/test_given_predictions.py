@@ -1,6 +1,8 @@
 """Predictions that another program made: validated, compared, asked for, at home and over REST."""
 
 import json
+import sys
+import tarfile
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,14 +14,18 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from api.app import create_app
+from api.services.session import Session
 from api.settings import Settings
-from catalog.accounts import tokens, users
+from catalog.accounts import row_collections, tokens, users
 from catalog.records.store import RecordStore
+from catalog.storage.atomic_write import atomic_write
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.label_image import decode_label
-from pipeline.runs.prediction_set import prediction_name
+from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet, prediction_name
 from tests.api.servers import framesift
-from tests.pipeline.homes import copy_home
+from tests.ingest.s3_server import moto
+from tests.pipeline.homes import copy_home, open_home
+from tests.training.commands import run_forked
 from tests.training.drawn_frames import CLASSES
 from tests.training.drawn_home import ask, drawn_home
 
@@ -153,6 +159,123 @@ def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
     assert row["fkey"].endswith("2.png")
 
 
+_LOOP = """
+import json, os, sys
+from pathlib import Path
+import numpy as np
+from PIL import Image
+from framesift.data import Scores, open_frames
+
+frames = open_frames(sys.argv[1])
+scores = Scores(dataset=frames)
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+for number, name in [*enumerate(frames.names)][rank::ranks]:
+    _, label = frames[number]
+    odd = int(name[-5]) % 2 == 1
+    scores.add(name, np.where((label == 2) & odd, 1, label))
+"""
+
+
+def test_a_program_s_scores_are_validated_by_its_job_s_name(base: Path, tmp_path: Path) -> None:
+    """Two ranks add to Scores; report, comparison and tags are those of the same predictions."""
+    home, program = base / "home", tmp_path / "loop.py"
+    program.write_text(_LOOP)
+    assert (CAR, STREET) == (2, 1)
+    command = f"{sys.executable} {program} {{manifest}}"
+    ask(home, "run", "few", "--ranks", "2", "--name", "loop", "--command", command)
+    options = ["--model-name", "night-5", "--slices", "camera"]
+    by_folder = ask(
+        home, "validate", "few", "--predictions", str(base / "bad"), "--name", "by-folder",
+        *options,
+    )  # fmt: skip
+    by_scores = ask(
+        home, "validate", "few", "--scores", "loop", "--name", "by-scores", *options,
+        "--compare", "by-folder",
+    )  # fmt: skip
+    assert by_scores["settings"]["scores"] == "loop"
+    one, other = (_report(base, name) for name in ("by-folder", "by-scores"))
+    comparison = other["comparison"]
+    assert (comparison["model"]["name"], comparison["scores"][0]["difference"]) == ("night-5", 0)
+    for report in (one, other):
+        assert len(report.pop("warnings")) == (2 if report["comparison"] else 1)
+        for differing in ("comparison", "lineage"):
+            report.pop(differing)
+        report["model"].pop("dir")
+    assert one == other
+    assert by_folder["metrics"]["miou"] == by_scores["metrics"]["miou"]
+    again = ask(
+        home, "validate", "few", "--predictions", str(base / "good"), "--name", "again",
+        "--model-name", "night-6", "--compare", "by-scores",
+    )  # fmt: skip
+    assert again["metrics"]["compared_with"] == "night-5"
+    for scores, message in (
+        ("by-scores", "is a job of kind validate, not run"),
+        ("lop", "lop"),
+        (str(base / "good"), "has no scores.json"),
+    ):
+        run = framesift(home, "validate", "few", "--scores", scores, "--model-name", "x")
+        assert run.returncode == 1
+        assert message in run.stderr
+    run = framesift(
+        home, "validate", "few", "--scores", "loop", "--model-name", "x", "--classes", "a2d2-8"
+    )
+    assert "are of 4 classes" in run.stderr
+
+
+SECRET = "never-in-a-job's-files"
+
+
+def test_predictions_on_a_server_are_fetched_by_their_source_s_keys(base: Path) -> None:
+    """A step brings them, from a prefix and a tar; the report is the folder's; programs get no key.
+
+    The bucket `out-private` has others, of a source with keys of its own.
+    """
+    home, s3 = base / "home", moto()
+    for bucket, place in (("out", "bad"), ("out-private", "good")):
+        s3.new_bucket(bucket)
+        s3.put_folder(bucket, base / place, "night/")
+    with tarfile.open(base / "bad.tar", "w") as archive:
+        archive.add(base / "bad", ".")
+    s3.client().put_object(Bucket="out", Key="bad.tar", Body=(base / "bad.tar").read_bytes())
+    workspace = open_home(home)
+    sources = Session(workspace, is_command=True).sources
+    for name in ("out", "out-private"):
+        keys = {"endpoint_url": s3.endpoint, "access_key": name, "secret_key": SECRET}
+        sources.add(name, f"s3://{name}", layout="a2d2", **keys)
+    workspace.close()
+    options = ["--model-name", "night-8"]
+    local = ask(
+        home, "validate", "few", "--predictions", str(base / "bad"), "--name", "l", *options
+    )
+    for name, place in (("of-prefix", "s3://out/night"), ("of-tar", "s3://out/bad.tar")):
+        job = ask(
+            home, "validate", "few", "--predictions", place, "--name", name, *options,
+            "--compare", "l",
+        )  # fmt: skip
+        assert [task["name"] for task in job["tasks"]] == [
+            "stage", "fetch", "prepare", "run", "collect",
+        ]  # fmt: skip
+        assert job["metrics"]["miou"] == local["metrics"]["miou"]
+        report = _report(base, name)
+        assert report["confusion_matrix"] == _report(base, "l")["confusion_matrix"]
+        assert report["lineage"]["predictions"]["place"] == place
+    log = (home / "jobs" / "of-prefix" / "steps" / "fetch" / "logs").rglob("*.log")
+    assert f"{FRAMES} of {FRAMES} files were fetched" in "".join(path.read_text() for path in log)
+    for path in (home / "jobs" / "of-prefix").rglob("*"):
+        assert not path.is_file() or b"sealed_keys" not in path.read_bytes()
+    other = ask(
+        home, "validate", "few", "--predictions", "s3://out-private/night", "--name", "other",
+        "--model-name", "night-9", "--compare", "of-prefix",
+    )  # fmt: skip
+    assert other["metrics"]["miou"] != local["metrics"]["miou"]
+    assert _report(base, "other")["comparison"]["scores"][0]["other"] == local["metrics"]["miou"]
+    gone = framesift(
+        home, "validate", "few", "--predictions", "s3://out/nights", "--model-name", "x"
+    )
+    assert gone.returncode == 1
+    assert "s3://out/nights: no object below it" in gone.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -164,7 +287,12 @@ def test_what_is_missing_is_named_and_may_be_left_out(base: Path) -> None:
             ["few", "--predictions", "p", "--model-name", "x", "--augment-test", "mirror"],
             "no network runs",
         ),
-        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "q"], "--encoding q"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "q"], "encoding 'q'"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "a2d2"], "to a file"),
+        (["few", "--predictions", "p", "--model-name", "x", "--encoding", "Q/q"], "--encoding Q/q"),
+        (["few", "--predictions", "p", "--scores", "q", "--model-name", "x"], "one of the two"),
+        (["few", "--scores", "q"], "scores q: give model name, too"),
+        (["few", "--scores", "q", "--model-name", "x", "--named-by", "fkey"], "goes with predict"),
         (["--predictions", "p", "--model-name", "x"], "give a dataset, or the question"),
     ],
 )
@@ -180,9 +308,11 @@ def served(base: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """The home, served, whose users may name `good`; tokens of an admin and of a user."""
     home = base / "home"
     records, secrets = RecordStore(home / "records" / "records.sqlite"), {}
-    for name, role in (("root", "admin"), ("dora", "dataadmin")):
+    row_collections.add(records, "all", "size >= 0")
+    for name, role in (("root", "admin"), ("dora", "dataadmin"), ("cora", "collectionadmin")):
         users.add(records, name, [role], None)
         secrets[name] = tokens.create(records, name, "t", "admin", timedelta(days=1))[1]
+    row_collections.assign(records, "all", "cora")
     settings = Settings(home=home, cache=base / "cache", source_roots=(base / "good",))
     with TestClient(create_app(settings)) as client:
         yield client, secrets
@@ -212,3 +342,61 @@ def test_a_server_reads_predictions_only_where_it_lets_sources_be(
     listed = {**body, "predictions": str(base / "good"), "named_by": str(base / place / "l.csv")}
     answer = client.post("/v1/jobs/dry-run", json=listed, headers=headers)
     assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(
+    ("user", "place", "status"),
+    [
+        ("dora", "s3://out/night", 200),
+        ("cora", "s3://out/night", 403),
+        ("dora", "gs://out/night", 400),
+    ],
+)
+def test_users_of_collections_name_no_place_on_a_server(
+    served: tuple[TestClient, dict[str, str]], user: str, place: str, status: int
+) -> None:
+    """The keys of sources, and the server's own, are of those who see every row."""
+    client, secrets = served
+    headers = {"authorization": f"Bearer {secrets[user]}"}
+    body = {"kind": "validate", "dataset": "few", "predictions": place, "model_name": "night-3"}
+    path = "/v1/jobs" if status == 403 else "/v1/jobs/dry-run"
+    answer = client.post(path, json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    assert ("users who see every row" in answer.text) == (status == 403)
+
+
+def test_an_order_s_places_stay_fenced_when_its_job_runs(
+    base: Path, served: tuple[TestClient, dict[str, str]], tmp_path: Path
+) -> None:
+    """What the job opens is kept below the root that let the user name it; an admin's is not.
+
+    A link that is put in the folder's place after the order leads nowhere.
+    """
+    client, secrets = served
+    place = base / "good" / "moved"
+    place.symlink_to(base / "good" / "camera_lidar_semantic")
+    body = {"kind": "validate", "dataset": "few", "predictions": str(place), "model_name": "n"}
+    described = {}
+    for user in ("root", "dora"):
+        headers = {"authorization": f"Bearer {secrets[user]}"}
+        answer = client.post("/v1/jobs", json={**body, "name": f"of-{user}"}, headers=headers)
+        assert answer.status_code == 202, answer.text
+        folder = base / "home" / "jobs" / f"of-{user}" / "predictions" / "n"
+        described[user] = PredictionSet.read(folder)
+        client.post(f"/v1/jobs/of-{user}/cancel", headers=headers)
+    for user, within in (("root", ""), ("dora", str(base / "good"))):
+        given = described[user]
+        assert given is not None
+        assert given.options.get("within", "") == within
+    place.unlink()
+    place.symlink_to(base / "bad")
+    manifest = next((base / "cache").rglob("manifest.json")).parent
+    for user, status in (("root", 0), ("dora", 1)):
+        given = described[user]
+        assert given is not None
+        folder = tmp_path / user
+        atomic_write(folder / PREDICTIONS_FILE, json.dumps(given.as_json()), parents=True)
+        flags = ["--predictions_dir", str(folder), "--manifest", str(manifest)]
+        ended = run_forked("-m", "training.match_predictions", *flags)
+        assert (ended.status, "leads out of" in ended.err) == (status, status == 1), ended.err
+    place.unlink()

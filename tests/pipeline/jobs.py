@@ -9,7 +9,7 @@ from pipeline.jobs.plan import Plan, plan
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.submit import Described, describe, submit
-from pipeline.jobs.work import JobHome, Work
+from pipeline.jobs.work import JobHome, PlaceFences, Work
 from pipeline.runs.orders import Order, Prediction, Training, Validation
 
 _ASKED = {"caller": "", "scope": "", "is_command": True, "at": None}
@@ -21,7 +21,7 @@ def _no_slices(*_: object) -> Any:
 
 def home_of(records: RecordStore, queue: JobQueue) -> JobHome:
     """A home whose validations have no slices."""
-    return JobHome(records, queue, _no_slices)
+    return JobHome(records, queue, _no_slices, lambda _: PlaceFences())
 
 
 def submit_order(records: RecordStore, queue: JobQueue, dataset: Dataset, order: Order) -> Job:

@@ -81,6 +81,44 @@ def test_pages_name_the_same_command() -> None:
     assert command_of("README.md") == command_of("train_pytorch.py")
 
 
+def packages_with(module: str, folder: Path) -> str:
+    """PYTHONPATH by which a program finds a module; a test without it is skipped."""
+    if find_spec(module) is not None:
+        return ""
+    if not (DEBIAN / module).is_dir():
+        pytest.skip(f"{module} is not installed (Debian: python3-{module})")
+    packages = folder / "packages"
+    packages.mkdir()
+    (packages / module).symlink_to(DEBIAN / module)
+    return str(packages)
+
+
+@pytest.mark.training
+def test_the_evaluation_example(catalogued: Path, tmp_path: Path) -> None:
+    """A trained model's predictions, by two ranks, are a report with calibration and cells."""
+    packages = packages_with("torch", tmp_path)
+    home, manifest = city(catalogued, tmp_path, staged=True)
+    training = command_of("train_pytorch.py")
+    status, printed, _ = typed(home, tmp_path, training, PYTHONPATH=packages)
+    assert status == 0, printed
+    shutil.copy(home / "jobs" / "example" / "output" / "model.pt", tmp_path / "examples")
+    assert framesift(home, "jobs", "remove", "example").returncode == 0
+    status, printed, job = typed(
+        home, tmp_path, command_of("evaluate_pytorch.py"), PYTHONPATH=packages
+    )
+    assert (status, job["state"]) == (0, "done"), printed
+    command = ["validate", "city", "--scores", "example", "--model-name", "conv-1", "--json"]
+    run = framesift(home, *command)
+    assert run.returncode == 0, run.stderr
+    validation = json.loads(run.stdout)
+    report = json.loads(Path(validation["paths"]["report"]).read_text())
+    frames = len(manifest.split("validation"))
+    assert report["frames"] == report["lineage"]["predictions"]["with_confidence"] == frames > 1
+    assert 0 < report["miou"] < 1
+    assert 0 < report["calibration"]["ece"] < 1
+    assert 0 < report["uncertainty"] < 1
+
+
 @pytest.mark.training
 @pytest.mark.parametrize(
     ("example", "module", "made"),
@@ -90,13 +128,7 @@ def test_the_training_examples(
     catalogued: Path, tmp_path: Path, example: str, module: str, made: str
 ) -> None:
     """Each ends with weights and a loss, which the command and `jobs wait` show."""
-    packages = ""
-    if find_spec(module) is None:
-        if not (DEBIAN / module).is_dir():
-            pytest.skip(f"{module} is not installed (Debian: python3-{module})")
-        packages = str(tmp_path / "packages")
-        Path(packages).mkdir()
-        Path(packages, module).symlink_to(DEBIAN / module)
+    packages = packages_with(module, tmp_path)
     home, _ = city(catalogued, tmp_path, staged=True)
     status, printed, job = typed(home, tmp_path, command_of(example), PYTHONPATH=packages)
     assert (status, job["state"]) == (0, "done"), printed

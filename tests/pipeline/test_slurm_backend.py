@@ -1,5 +1,6 @@
 """The backend slurm, against a real Slurm."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -9,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from catalog.errors import InvalidInput, JobFailed
 from pipeline.cache.beat import Watch
@@ -22,6 +25,7 @@ from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
+from pipeline.runs.prediction_set import prediction_name
 from tests.pipeline.backend_suite import (
     BackendSuite,
     Run,
@@ -32,6 +36,8 @@ from tests.pipeline.backend_suite import (
 )
 from tests.pipeline.cached import stage as stage_files
 from tests.slurm_cluster import slurm_cluster
+from tests.training.drawn_frames import HEIGHT_PX, WIDTH_PX
+from tests.training.drawn_home import ask, drawn_home
 
 
 @pytest.fixture(scope="module")
@@ -295,6 +301,32 @@ def test_resources_are_flags_of_sbatch(tmp_path: Path) -> None:
     assert "0) set -- mpirun -np 4 -npernode 2 --bind-to none -x PATH echo x ;;" in said
     said = described(JobQueue(tmp_path), "[slurm]\nlauncher = 'horovodrun'\n")
     assert '0) set -- horovodrun -np 4 -H "$hosts" --gloo echo x ;;' in said
+
+
+@pytest.mark.slurm
+def test_predictions_are_scored_by_an_array(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three shards on Slurm make the report that one process here makes, digit by digit."""
+    monkeypatch.setenv("SLURM_CONF", str(cluster))
+    home, place = drawn_home(tmp_path, 5), tmp_path / "predicted"
+    for number, row in enumerate(ask(home, "select")["frames"]):
+        path = place / prediction_name(row["fkey"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((HEIGHT_PX, WIDTH_PX), number % 3, np.uint8)).save(path)
+    reports = {}
+    for name, backend, workers in (("there", "slurm", 3), ("here", "local", 1)):
+        job = ask(
+            home, "validate", "few", "--predictions", str(place), "--model-name", "m", "--name",
+            name, "--named-by", "fkey", "--backend", backend, "--workers", str(workers),
+        )  # fmt: skip
+        assert (job["state"], job["backend"]) == ("done", backend)
+        reports[name] = json.loads(Path(job["paths"]["report"]).read_text())
+        assert (reports[name].pop("shards"), reports[name]["model"].pop("dir")) == (
+            workers, str(home / "jobs" / name / "predictions" / "m"),
+        )  # fmt: skip
+    assert reports["there"] == reports["here"]
+    assert reports["here"]["frames"] == 5
 
 
 SHARDS = Stage("validate", tuple(("echo", str(n)) for n in range(4)), independent=True)

@@ -1,20 +1,31 @@
 """Validations of predictions that another program made: no network, no TensorFlow."""
 
 import csv
+import io
 import json
 import tarfile
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from api.services.jobs.orders import encoding_of
+from catalog.errors import InvalidInput, UnknownName
 from catalog.storage.atomic_write import atomic_write
+from framesift.data import Scores
 from ingest.labels.class_list import UNKNOWN_CLASS
+from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.label_image import decode_label
+from ingest.layouts.read_layout import preset
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
 from tests.training.commands import Ended, run_forked
 from tests.training.drawn_frames import (
@@ -25,6 +36,7 @@ from tests.training.drawn_frames import (
     draw_frames,
     write_manifest,
 )
+from training.input.given_predictions import PredictionDecoder
 
 pytestmark = pytest.mark.wide
 
@@ -257,6 +269,7 @@ def test_bad_predictions_are_named_and_counted(drawn: Drawn) -> None:
     matched = drawn.match(folder)
     assert matched.out.splitlines() == [
         "predictions of torch-1: 4 of the 5 frames of split validation, 1 missing, 1 of no frame",
+        "none has probabilities beside it: calibration, uncertainty and loss stay unknown",
         "of no frame: scene/camera/other.png",
     ]
     size = "has 96x62 pixels, and the label 96x64: write predictions at the label's size"
@@ -342,3 +355,214 @@ def test_lists_of_other_classes_are_refused(drawn: Drawn) -> None:
         folder = drawn.describe(**more)
         assert drawn.match(folder).status == 0
         assert message in drawn.evaluate(folder)[0].error
+
+
+def _shares(ids: Ids, seed: int) -> Any:
+    """Probabilities (classes, H, W) float32 whose largest are those of the ids."""
+    logits = np.random.default_rng(seed).uniform(-2, 2, (len(CLASSES), *ids.shape))
+    np.put_along_axis(logits, ids[None].astype(int), 4.0, axis=0)
+    shares = np.exp(logits)
+    return (shares / shares.sum(axis=0)).astype(np.float32)
+
+
+def test_scores_of_a_loop_are_predictions_of_a_folder(drawn: Drawn) -> None:
+    """Proves that a report of framesift.data.Scores is that of the same class ids in a folder."""
+    drawn.write()
+    scores = Scores(drawn.root / "scores", drawn.root / "manifest")
+    for number, ids in enumerate(drawn.predicted):
+        scores.add(f"validation-{number:03d}", ids)
+    of_folder = drawn.validate(drawn.describe())
+    tables = [
+        (drawn.root / "report-1" / f"{name}.parquet").read_bytes()
+        for name in ("frame_scores", "frame_cells")
+    ]
+    (drawn.root / "results-1" / "shard-00000-of-00001.fsv").unlink()
+    of_scores = drawn.validate(drawn.describe(place=scores.folder, named_by="fkey"))
+    for report in (of_folder, of_scores):
+        predictions = report["lineage"].pop("predictions")
+        assert (predictions["missing"], predictions["with_confidence"]) == (0, 0)
+    assert of_folder == of_scores
+    assert of_folder["confusion_matrix"] == drawn.matrix()
+    assert tables == [
+        (drawn.root / "report-1" / f"{name}.parquet").read_bytes()
+        for name in ("frame_scores", "frame_cells")
+    ]
+
+
+def _small(layers: Any) -> Any:
+    """Layers (n, H, W) at the size at which frames are compared, 240x152, as (h, w, n)."""
+    rows, columns = ((np.arange(n) * 2 + 1) * of // (2 * n) for n, of in ((152, 64), (240, 96)))
+    return np.moveaxis(layers[:, rows[:, None], columns], 0, -1).astype(np.float64)
+
+
+def test_probabilities_give_calibration_uncertainty_and_loss(drawn: Drawn) -> None:
+    """Proves each score by a bare computation, of npz files and of Scores; one frame has none."""
+    out = drawn.write()
+    scores = Scores(drawn.root / "scores", drawn.root / "manifest")
+    expected: list[dict[str, float]] = []
+    sure, right = [], []
+    for number, ids in enumerate(drawn.predicted):
+        shares = _shares(ids, number) if number else None
+        scores.add(f"validation-{number:03d}", ids, shares)
+        if shares is None:
+            continue
+        name = out / drawn.files[number].image
+        np.savez_compressed(name.with_suffix(".npz"), shares)
+        small, truth = _small(shares), _small(drawn.truths[number][None])[..., 0].astype(int)
+        known = truth < len(CLASSES)
+        two = np.sort(small, axis=-1)[..., -2:]
+        of_truth = np.take_along_axis(small, np.where(known, truth, 0)[..., None], -1)[..., 0]
+        expected.append(
+            {
+                "uncertainty": float(-(small * np.log(small)).sum(-1).mean() / np.log(4)),
+                "margin": float((two[..., 1] - two[..., 0]).mean()),
+                "loss": float(-np.log(of_truth[known]).mean()),
+            }
+        )
+        own = _small(ids[None])[..., 0].astype(int)
+        sure.append(np.take_along_axis(small, own[..., None], -1)[..., 0][known])
+        right.append((own == truth)[known])
+    probability, hit = np.concatenate(sure), np.concatenate(right)
+    bins = np.ceil(probability * 15).astype(int)
+    ece = sum(
+        abs(probability[bins == n].mean() - hit[bins == n].mean()) * (bins == n).mean()
+        for n in np.unique(bins)
+    )
+    for folder in (drawn.describe(), drawn.describe(place=scores.folder, named_by="fkey")):
+        report = drawn.validate(folder)
+        assert report["lineage"]["predictions"]["with_confidence"] == FRAMES - 1
+        assert report["calibration"]["ece"] == pytest.approx(ece, abs=1e-5)
+        assert sum(one["pixels"] for one in report["calibration"]["bins"]) == len(probability)
+        table = pq.read_table(drawn.root / "report-1" / "frame_scores.parquet").to_pylist()
+        assert [table[0][name] for name in expected[0]] == [None] * 3
+        for row, values in zip(table[1:], expected, strict=True):
+            assert {name: row[name] for name in values} == pytest.approx(values, abs=1e-4)
+        page = (drawn.root / "report-1" / "report.html").read_text()
+        assert ("needs probabilities" in page, "Most uncertain frames" in page) == (False, True)
+        (drawn.root / "results-1" / "shard-00000-of-00001.fsv").unlink()
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_picture_of_the_confidence_gives_calibration_alone(drawn: Drawn, bits: int) -> None:
+    """Proves grey PNG files of both depths at half the size, in a tar; entropy stays unknown."""
+    out, largest = drawn.write("unpacked"), (1 << bits) - 1
+    levels = np.random.default_rng(4).integers(0, largest + 1, (FRAMES, 32, 48))
+    for number, file in enumerate(drawn.files):
+        grey = levels[number].astype(np.uint8 if bits == 8 else np.uint16)
+        Image.fromarray(grey).save((out / file.image).with_suffix(".confidence.png"))
+    with tarfile.open(drawn.root / "out.tar", "w") as archive:
+        archive.add(out, ".")
+    folder = drawn.describe(place=drawn.root / "out.tar")
+    assert drawn.match(folder).out.splitlines() == [
+        "predictions of torch-1: 5 of the 5 frames of split validation, 0 missing, 0 of no frame",
+        "5 of them have probabilities or a confidence beside them",
+    ]
+    report = drawn.validate(folder)
+    total = 0.0
+    for number, truth in enumerate(drawn.truths):
+        rows, columns = ((np.arange(n) * 2 + 1) * of // (2 * n) for n, of in ((152, 32), (240, 48)))
+        known = _small(truth[None])[..., 0] < len(CLASSES)
+        total += (levels[number][rows[:, None], columns] / largest)[known].sum()
+    bins = report["calibration"]["bins"]
+    units = sum(one["confidence"] * one["pixels"] for one in bins if one["pixels"])
+    assert units == pytest.approx(total, rel=1e-6)
+    assert report["calibration"]["ece"] > 0
+    assert (report["uncertainty"], report["margin"]) == (None, None)
+    page = (drawn.root / "report-1" / "report.html").read_text()
+    assert "needs probabilities" not in page
+
+
+def test_bad_probabilities_are_named(drawn: Drawn) -> None:
+    """Proves each fault of a file beside a prediction, which names it; the others are scored."""
+    out = drawn.write()
+    beside = [(out / file.image).with_suffix(".npz") for file in drawn.files]
+    shares = [_shares(ids, number) for number, ids in enumerate(drawn.predicted)]
+    np.savez_compressed(beside[0], np.roll(shares[0], 1, axis=0))
+    shares[1][2, 7, 9] = np.nan
+    np.savez_compressed(beside[1], shares[1])
+    np.savez_compressed(beside[2], shares[2][:3])
+    beside[3].write_bytes(b"PK no zip")
+    np.savez(beside[4], probabilities=shares[4], other=shares[4])
+    folder = drawn.describe()
+    assert drawn.match(folder).status == 0
+    assert drawn.evaluate(folder)[0].status == 0
+    lines = drawn.merge().out.splitlines()
+    for line, number, reason in zip(
+        lines,
+        range(4),
+        (
+            "probabilities say another class than the class ids at 6,144 of 6,144 pixels: at row 0",
+            "probabilities that are no numbers (NaN or infinite)",
+            "has probabilities of shape (3, 64, 96); expected (4, h, w), a layer for each class id",
+            "is no npz file of one array, probabilities: File is not a zip file",
+        ),
+        strict=True,
+    ):
+        assert line.startswith(f"left out: validation-{number:03d}: {beside[number]}: {reason}")
+    grey = drawn.write_one("scene/camera/000.confidence.png", drawn.predicted[0].astype(np.uint8))
+    beside[0].unlink()
+    Image.open(grey).convert("RGB").save(grey)
+    assert drawn.match(folder).status == 0
+    assert drawn.evaluate(folder)[0].status == 0
+    assert drawn.merge().out.splitlines()[0] == (
+        f"left out: validation-000: {grey}: has 8 bits of colour type 2; expected a grey PNG of 8 "
+        "or 16 bits, whose largest value is 1"
+    )
+
+
+def test_large_probabilities_are_refused_before_they_are_unpacked(drawn: Drawn) -> None:
+    """Proves that a small file of many gigabytes, and pickled objects, cost nothing."""
+    out = drawn.write()
+    path = (out / drawn.files[0].image).with_suffix(".npz")
+    header = {"descr": "<f4", "fortran_order": False, "shape": (4, 100_000, 100_000)}
+    for described, reason in (
+        (header, "has 160,000,000,000 bytes of probabilities"),
+        ({**header, "descr": "|O"}, "has numbers of type object"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive, archive.open("p.npy", "w") as file:
+            form: Any = np.lib.format
+            form.write_array_header_2_0(file, described)
+            file.write(bytes(1000))
+        folder = drawn.describe()
+        assert drawn.match(folder).status == 0
+        assert drawn.evaluate(folder)[0].status == 0
+        assert reason in drawn.merge().out.splitlines()[0]
+
+
+def test_two_fkeys_of_one_prediction_are_refused(drawn: Drawn) -> None:
+    """Proves that no prediction counts for two frames whose fkeys differ in their ending alone."""
+    drawn.write_one("a.png", drawn.predicted[0])
+    manifest = Manifest.read(drawn.root / "manifest")
+    rows = manifest.frames.to_pylist()
+    names = iter(["a.png", "a.jpg", "b.png", "c", "d"])
+    for row in rows:
+        row["fkey"] = next(names) if row["split"] == "validation" else row["fkey"]
+    table = pa.Table.from_pylist(rows, FRAMES_SCHEMA)
+    Manifest(manifest.header, table).write(drawn.root / "manifest")
+    ended = drawn.match(drawn.describe(named_by="fkey"))
+    assert "a.png is the name of frames a.png and a.jpg: expected a list" in ended.error
+
+
+def test_a_layout_s_name_is_its_class_list() -> None:
+    """Proves train ids of Cityscapes for labels with its other ids; what is no class is named."""
+    of_labels, of_ids = (preset(name).classes for name in ("cityscapes", "cityscapes-trainids"))
+    assert of_labels is not None
+    assert of_ids is not None
+    labels = DatasetClasses.of(of_labels)
+    classes = LabelClasses.of(labels, None, "city")
+    assert encoding_of("labels") == "labels"
+    encoding = encoding_of("cityscapes-trainids")
+    assert encoding == {"layout": "cityscapes-trainids", **of_ids.to_json()}
+    given = PredictionSet(model="m", place="/p", classes=classes.names, encoding=encoding or "")
+    decoder = PredictionDecoder(given, classes, labels, "city")
+    truth = np.array([[classes.names.index(name) for name in ("road", "car", "bicycle")]], np.uint8)
+    key_of = {key.name: key.key for key in of_ids.keys}
+    file = io.BytesIO()
+    keys = [[key_of[name] for name in ("car", "car", "bicycle")]]
+    Image.fromarray(np.array(keys, np.uint8)).save(file, "PNG")
+    ids = decoder.ids(file.getvalue(), truth)
+    assert [classes.names[n] for n in ids[0]] == ["car", "car", "bicycle"]
+    with pytest.raises(UnknownName, match="did you mean cityscapes"):
+        encoding_of("cityscape")
+    with pytest.raises(InvalidInput, match="leaves its classes to a file"):
+        encoding_of("a2d2")

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from safetensors.numpy import load, save
 
 from catalog.errors import InvalidInput
@@ -19,6 +20,7 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
+from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
 from tests.training.commands import ONE_THREAD, TINY, Ended, run, run_several
 from tests.training.drawn_frames import (
     CLASS_LIST,
@@ -124,6 +126,41 @@ def test_two_models_on_the_same_frames(validated: Path) -> None:
     assert sum(row["pixels"] for row in sizes) == made["per_class"][2]["truth_pixels"] > 0
     scores = pq.read_table(validated / "out-beside/frame_scores.parquet")["disagreement"]
     assert np.mean(scores.to_pylist()) == pytest.approx(made["disagreement"]["mean"], abs=1e-6)
+
+
+def test_a_network_and_predictions_on_the_same_frames(validated: Path) -> None:
+    """Proves either compared with the other: each has the results of its own validation."""
+    root, whole = validated, report(validated, 1)
+    classes, place = ClassList.from_colours(CLASS_LIST), root / "drawn-predictions"
+    for row in Manifest.read(root / "manifest").split("validation").frames.to_pylist():
+        ids = decode_label((root / row["label"]).read_bytes(), classes)
+        path = place / row["image"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.where(ids == UNKNOWN_CLASS, 0, ids).astype(np.uint8)).save(path)
+    folder = root / "given" / "torch-1"
+    folder.mkdir(parents=True)
+    given = PredictionSet(model="torch-1", place=str(place), classes=classes.classes)
+    (folder / PREDICTIONS_FILE).write_text(json.dumps(given.as_json()))
+    manifest = ["--manifest", str(root / "manifest")]
+    matched = run("-m", "training.match_predictions", "--predictions_dir", folder, *manifest)
+    assert matched.status == 0, matched.err
+    base = ["--exec_mode", "evaluate", *manifest, *ONE_THREAD, "--shards", "1"]
+    models = [str(root / "model"), str(folder)]
+    runs: list[Sequence[str | Path]] = [
+        [*base, "--model_dir", one, "--compare_dir", other, "--results_dir", root / name]
+        for name, one, other in (("net", *models), ("given-net", *reversed(models)))
+    ]
+    ended, _ = run_several(*runs)
+    assert [one.status for one in ended] == [0, 0], [one.err for one in ended]
+    of_network = merge(root / "net", 1, root / "out-net", compares=True)
+    of_given = merge(root / "given-net", 1, root / "out-given-net", compares=True)
+    for one, other in ((of_network, of_given), (of_given, of_network)):
+        comparison = one["comparison"]
+        assert comparison["model"]["name"] == other["model"]["name"]
+        assert comparison["scores"][0]["other"] == other["miou"]
+    assert of_network["confusion_matrix"] == whole["confusion_matrix"]
+    assert (of_given["miou"], of_given["uncertainty"]) == (1, None)
+    assert of_network["uncertainty"] == whole["uncertainty"] is not None
 
 
 def test_a_checkpoint_is_a_model(validated: Path, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 import csv
 import hashlib
+import io
 import json
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +17,13 @@ import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
+from catalog.storage.beneath import open_beneath, real_path
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
 from ingest.labels.dataset_classes import DatasetClasses
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_keys, decode_label
 from ingest.sources.schemes import open_reader, open_source
-from ingest.sources.source_options import NO_OPTIONS
+from ingest.sources.source_options import SourceOptions
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import UInt8
 from pipeline.prepared.label_classes import LabelClasses, renumbered
@@ -32,7 +35,14 @@ from pipeline.runs.prediction_set import (
     MATCHED_FILE,
     MOST_NAMED,
     PredictionSet,
+    confidence_names,
     prediction_name,
+)
+from pipeline.runs.size import Size
+from training.input.confidence import (
+    Confidence,
+    decoded_confidence,
+    decoded_probabilities,
 )
 
 _SCHEMA = pa.schema(
@@ -41,11 +51,16 @@ _SCHEMA = pa.schema(
         ("size", pa.int64()),
         ("start", pa.int64()),
         ("length", pa.int64()),
+        ("confidence", pa.string()),  # the key of what says how sure the prediction is
+        ("confidence_size", pa.int64()),
+        ("confidence_start", pa.int64()),
+        ("confidence_length", pa.int64()),
     ]
 )
 _ABOUT = b"framesift"
 _LISTED = ["frame", "prediction"]
 _MOST_KEYS_SHOWN = 3
+_T = TypeVar("_T")
 
 
 class BadPrediction(BadFile):
@@ -66,6 +81,8 @@ class Match:
     """Predictions of no frame of the dataset."""
     extra_names: Sequence[str]
     """The first MOST_NAMED of these."""
+    confident: int
+    """Predictions with probabilities, or those of the best class, beside them."""
 
 
 def match_predictions(
@@ -84,12 +101,14 @@ def match_predictions(
         StorageError: The place is not there.
     """
     frames = manifest.split(split)
-    files = open_source(predictions.place)
+    files = open_source(predictions.opened, SourceOptions.from_json(predictions.options))
     listed = {file.key: file for file in files.list()}
     keys = _keys_of(frames, predictions, listed)
     there = [key for key in keys if key in listed]
-    known = {*there, *_keys_of(manifest, predictions, listed)}
-    extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in known)
+    known = {*there, *_keys_of(manifest, predictions, listed)} - {""}
+    beside = {key: name for key in known if (name := _beside(key, listed, known))}
+    taken = known.union(*map(confidence_names, known))
+    extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in taken)
     if not there:
         present = f", and found {extra[0]}" if extra else ""
         raise InvalidInput(
@@ -97,27 +116,43 @@ def match_predictions(
             f"frame of {manifest.header.name}@{manifest.header.version}, split {split}: expected "
             f"names such as {keys[0]}{present}; they may be another dataset's"
         )
-    spans = files.spans(there)
+    confident = [beside[key] for key in there if key in beside]
+    spans = files.spans([*there, *confident])
     rows = [
         {
             "key": key if key in listed else None,
             "size": listed[key].size if key in listed else None,
             "start": spans[key][0] if key in spans else None,
             "length": spans[key][1] if key in spans else None,
+            "confidence": name,
+            "confidence_size": listed[name].size if name in listed else None,
+            "confidence_start": spans[name][0] if name in spans else None,
+            "confidence_length": spans[name][1] if name in spans else None,
         }
-        for key in keys
+        for key, name in ((key, beside.get(key) if key in listed else None) for key in keys)
     ]
     digest = hashlib.sha256()
-    for key in there:
+    for key in (*there, *confident):
         digest.update(f"{key}\n{listed[key].size} {listed[key].mtime.isoformat()}\n".encode())
     match = Match(
-        digest.hexdigest(), len(keys), len(keys) - len(there), len(extra), extra[:MOST_NAMED]
+        digest.hexdigest(),
+        len(keys),
+        len(keys) - len(there),
+        len(extra),
+        extra[:MOST_NAMED],
+        len(confident),
     )
     table = pa.Table.from_pylist(rows, _SCHEMA)
     table = table.replace_schema_metadata({_ABOUT: json.dumps(asdict(match)).encode()})
     with atomic_path(folder / MATCHED_FILE) as partial_path:
         pq.write_table(table, partial_path, compression="zstd")
     return match
+
+
+def _beside(key: str, listed: Mapping[str, Any], known: Collection[str]) -> str | None:
+    """The file beside a prediction that says how sure it is: probabilities before those of one."""
+    names = (name for name in confidence_names(key) if name in listed and name not in known)
+    return next(names, None)
 
 
 def _keys_of(frames: Manifest, predictions: PredictionSet, listed: Mapping[str, Any]) -> list[str]:
@@ -129,9 +164,11 @@ def _keys_of(frames: Manifest, predictions: PredictionSet, listed: Mapping[str, 
     columns = (frames.frames[name].to_pylist() for name in ("fkey", "image_source", "image"))
     rows = list(zip(*columns, strict=True))
     if predictions.named_by == BY_FKEY:
-        return [prediction_name(fkey) for fkey, _, _ in rows]
+        keys = [prediction_name(fkey) for fkey, _, _ in rows]
+        _check_once({fkey: key for (fkey, _, _), key in zip(rows, keys, strict=True)}, listed)
+        return keys
     if predictions.named_by != BY_NAME:
-        of_frame = _listed_names(Path(predictions.named_by))
+        of_frame = _listed_names(Path(predictions.named_by), predictions.list_within)
         return [
             of_frame.get(fkey) or of_frame.get(image, "")  # a frame that is not listed has none
             for fkey, _, image in rows
@@ -152,15 +189,39 @@ def _keys_of(frames: Manifest, predictions: PredictionSet, listed: Mapping[str, 
     return keys
 
 
-def _listed_names(path: Path) -> dict[str, str]:
+def _check_once(key_of: Mapping[str, str], listed: Mapping[str, Any]) -> None:
+    """Accept fkeys that name a prediction each.
+
+    Raises:
+        InvalidInput: Two name the same one.
+    """
+    for key, times in Counter(key_of.values()).items():
+        if times > 1 and key in listed:
+            both = [fkey for fkey, of in key_of.items() if of == key][:2]
+            raise InvalidInput(
+                f"predictions: {key} is the name of frames {' and '.join(both)}: expected a list "
+                "(--named-by FILE)"
+            )
+
+
+def _listed_names(path: Path, within: str) -> dict[str, str]:
     """The prediction of each frame by a CSV file.
+
+    Args:
+        path: The file.
+        within: Folder that it must lie below; empty for anywhere.
 
     Raises:
         BadFile: It is none, or names a frame twice.
+        StorageError: It lies elsewhere by now.
     """
     names: dict[str, str] = {}
+    folder, name = os.path.split(real_path(path, within))
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with (
+            open_beneath(folder, name) as content,
+            io.TextIOWrapper(content, encoding="utf-8", newline="") as file,
+        ):
             lines = csv.reader(file)
             if next(lines, None) != _LISTED:
                 raise BadFile(f"expected the columns {' and '.join(_LISTED)}", str(path))
@@ -209,13 +270,20 @@ class PredictionFiles:
         _, table = _match_and_rows(folder)
         self._keys: list[str | None] = table["key"].to_pylist()
         self._sizes: list[int | None] = table["size"].to_pylist()
+        self._confidence: list[str | None] = table["confidence"].to_pylist()
+        self._confidence_sizes: list[int | None] = table["confidence_size"].to_pylist()
         self._place, self._decoder = predictions.place, decoder
         spans = {
-            row["key"]: (row["start"], row["length"])
+            row[key]: (row[start], row[length])
             for row in table.to_pylist()
-            if row["start"] is not None
+            for key, start, length in (
+                ("key", "start", "length"),
+                ("confidence", "confidence_start", "confidence_length"),
+            )
+            if row[start] is not None
         }
-        self._files = open_reader(predictions.place, NO_OPTIONS, spans)
+        options = SourceOptions.from_json(predictions.options)
+        self._files = open_reader(predictions.opened, options, spans)
 
     def ids(self, row: int, truth: UInt8) -> UInt8:
         """The prediction of a frame, (H, W) uint8 [class id].
@@ -230,22 +298,49 @@ class PredictionFiles:
         key = self._keys[row]
         if key is None:
             raise BadPrediction("has no prediction", self._place)
+        return self._decoded(key, self._sizes[row], lambda png: self._decoder.ids(png, truth))
+
+    def confidence(self, row: int, ids: UInt8, size: Size) -> Confidence | None:
+        """How sure the prediction of a frame is; None where nothing says so.
+
+        Args:
+            row: The frame's position in the split.
+            ids: (H, W) uint8 [class id], its prediction.
+            size: At which the frame is compared.
+
+        Raises:
+            BadPrediction: It is damaged, or its probabilities say another class.
+        """
+        key = self._confidence[row]
+        if key is None:
+            return None
+
+        def decoded(content: bytes) -> Confidence:
+            if key.endswith(".npz"):
+                return self._decoder.probabilities(content, ids, size)
+            return decoded_confidence(content, size)
+
+        return self._decoded(key, self._confidence_sizes[row], decoded)
+
+    def _decoded(self, key: str, size: int | None, decode: Callable[[bytes], _T]) -> _T:
         path = f"{self._place}/{key}"
         try:
             content = self._files.read(key)
-            if len(content) == self._sizes[row]:
-                return self._decoder.ids(content, truth)
+            if len(content) == size:
+                return decode(content)
         except BadFile as error:
             raise BadPrediction(error.reason, path) from error
         raise BadPrediction(
-            f"has changed since the validation began: {len(content):,} bytes, not "
-            f"{self._sizes[row]:,}",
-            path,
+            f"has changed since the validation began: {len(content):,} bytes, not {size:,}", path
         )
 
 
 class PredictionDecoder:
-    """Makes class ids of predictions' files."""
+    """Makes class ids of predictions' files.
+
+    Attributes:
+        layer_of: (n_classes,) uint8, where each class's probabilities are among those of a frame.
+    """
 
     def __init__(
         self,
@@ -270,6 +365,7 @@ class PredictionDecoder:
         self._of_list[: len(of_key)] = of_key
         self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
         self._classes = len(classes)
+        self._layers, self.layer_of = _layers_of(classes, labels)
         if self._list.encoding.is_colour:
             self._left_out = frozenset[int]()
         else:  # what trainings write where nothing counts
@@ -302,6 +398,10 @@ class PredictionDecoder:
             self._check_unknown(png, ids, truth)
         return ids
 
+    def probabilities(self, npz: bytes, ids: UInt8, size: Size) -> Confidence:
+        """The confidence of a frame by its probabilities; see `decoded_probabilities`."""
+        return decoded_probabilities(npz, ids, self.layer_of, self._layers, size)
+
     def _check_unknown(self, png: bytes, ids: UInt8, truth: UInt8) -> None:
         """Refuse keys of no class, and pixels left out that the label has a class for."""
         keys = decode_keys(png, self._list.encoding)
@@ -328,6 +428,17 @@ class PredictionDecoder:
         if self._list.encoding.is_colour:
             return f"the {len(keys):,} colours of its class list"
         return f"{keys[0]} to {keys[-1]}"
+
+
+def _layers_of(classes: LabelClasses, labels: DatasetClasses) -> tuple[int, UInt8]:
+    """Number of layers of probabilities, one for each id of IDS, and that of each class."""
+    if classes.map is not None:
+        return len(classes), np.arange(len(classes), dtype=np.uint8)
+    layer_of = np.zeros(len(classes), np.uint8)
+    for label_id, class_id in enumerate(classes.of_label[: len(labels)].tolist()):
+        if class_id != UNKNOWN_CLASS:
+            layer_of[class_id] = label_id
+    return len(labels), layer_of
 
 
 def _class_list_of(

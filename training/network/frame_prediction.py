@@ -13,6 +13,7 @@ from pipeline.runs.class_map import ClassMap
 from pipeline.runs.prediction_set import PredictionSet
 from pipeline.runs.size import Size
 from pipeline.runs.training_input import USUAL_SIZE
+from training.input.confidence import Confidence
 from training.input.given_predictions import Match
 from training.network.about_model import check_same_classes
 
@@ -88,17 +89,37 @@ class GivenClasses:
 
 @dataclass(frozen=True)
 class GivenPrediction:
-    """A prediction that another program made, without probabilities."""
+    """A prediction that another program made, with what it says of its probabilities."""
 
     best: GivenClasses
-    confidence: None = None
-    uncertainty: None = None
-    margin: None = None
+    """The class ids."""
+    sure: Confidence | None = None
+    """How sure they are; None where nothing says so."""
+    layer_of: UInt8 | None = None
+    """(n_classes,) uint8, where each class's probabilities are among those of ``sure``."""
     disagreement: None = None
+    """Nothing is mirrored: no network runs."""
 
-    def loss(self, label: UInt8) -> None:  # noqa: ARG002 (of every prediction)
-        """None: no probability is known."""
-        return
+    @property
+    def confidence(self) -> Float32 | None:
+        """(h, w) float32, the predicted class's probability, 0 to 1."""
+        return None if self.sure is None else self.sure.best
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Mean entropy, 0 (sure) to 1."""
+        return None if self.sure is None else self.sure.uncertainty
+
+    @property
+    def margin(self) -> float | None:
+        """Mean distance of the two largest probabilities, 0 to 1."""
+        return None if self.sure is None else self.sure.margin
+
+    def loss(self, label: UInt8) -> float | None:
+        """Mean cross-entropy [nats] against a label (h, w) uint8."""
+        if self.sure is None or self.layer_of is None:
+            return None
+        return self.sure.loss(label, self.layer_of)
 
 
 @dataclass(frozen=True)
@@ -142,14 +163,17 @@ class AboutPredictions:
     def lineage(self) -> dict[str, Any]:
         """What the report says of the model: its user's words, and what was read."""
         predictions, match = self.predictions, self.match
-        own = "a class list of their own"
+        encoding = predictions.encoding
+        if not isinstance(encoding, str):
+            encoding = encoding.get("layout", "a class list of their own")
         return {
             "info": dict(predictions.info),
             "predictions": {
                 "place": predictions.place,
-                "encoding": predictions.encoding if isinstance(predictions.encoding, str) else own,
+                "encoding": encoding,
                 "named_by": predictions.named_by,
                 "missing": match.missing,
+                "with_confidence": match.confident,
                 "extra": match.extra,
                 "extra_names": list(match.extra_names),
             },

@@ -185,6 +185,7 @@ def _of_predictions(
         ("Model", ", ".join(filter(None, (model["name"], _named(record["info"]))))),
         ("Predictions", f"{predictions['place']}, encoding {predictions['encoding']}"),
         ("Missing", f"{predictions['missing']:,}"),
+        ("With confidence", f"{predictions['with_confidence']:,}"),
         ("Of no frame", f"{predictions['extra']:,}: {', '.join(names)}" if names else ""),
     )
 

@@ -167,7 +167,7 @@ def _numbers(report: Mapping[str, Any]) -> str:
             "Calibration error",
             percent(report["calibration"]["ece"]),
             "between what the model says and what is right"
-            if report["uncertainty"] is not None
+            if report["calibration"]["ece"] is not None
             else "needs probabilities, and none are known",
         ),
         *_disagreement(report),

@@ -21,6 +21,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from ingest.labels.words import load64
+
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 UInt8 = npt.NDArray[np.uint8]
@@ -37,23 +39,35 @@ def confusion_matrix(truth: UInt8, prediction: UInt8, n_classes: int) -> tuple[I
         (C, C) int64, rows truth, columns prediction; and the pixels left out.
     """
     matrix = np.zeros((n_classes, n_classes), np.int64)
-    _count_pairs(truth.reshape(-1), prediction.reshape(-1), matrix)
+    true, predicted = (
+        np.ascontiguousarray(ids, np.uint8).reshape(-1) for ids in (truth, prediction)
+    )
+    _count_pairs(true, predicted, matrix)
     return matrix, int(truth.size - matrix.sum())
 
 
 @nb.njit(nogil=True, cache=True)
 def _count_pairs(truth, prediction, matrix):  # type: ignore[no-untyped-def]
     """Count pairs of class ids by their runs: most pixels have the pair of the one before them."""
-    n_classes = len(matrix)
-    run = 0
-    for n in range(len(truth)):
-        if truth[n] == truth[run] and prediction[n] == prediction[run]:
-            continue
-        if truth[run] < n_classes:
-            matrix[truth[run], prediction[run]] += n - run
-        run = n
-    if len(truth) and truth[run] < n_classes:
-        matrix[truth[run], prediction[run]] += len(truth) - run
+    n_classes, size = len(matrix), len(truth)
+    begin = 0
+    while begin < size:
+        true, predicted, end = truth[begin], prediction[begin], begin + 1
+        if end < size and truth[end] == true and prediction[end] == predicted:
+            # Eight pixels at once.
+            eight = np.uint64(0x0101010101010101)
+            eight_true, eight_predicted = np.uint64(true) * eight, np.uint64(predicted) * eight
+            while (
+                end + 8 <= size
+                and load64(truth, end) == eight_true
+                and load64(prediction, end) == eight_predicted
+            ):
+                end += 8
+            while end < size and truth[end] == true and prediction[end] == predicted:
+                end += 1
+        if true < n_classes:
+            matrix[true, predicted] += end - begin
+        begin = end
 
 
 def iou(matrix: Int64) -> Float64:

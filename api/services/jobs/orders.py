@@ -1,6 +1,6 @@
 """Orders of a session's caller: each checked, and its job begun, described, or gone on with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,13 @@ from api.schemas.base import set_fields
 from api.schemas.new_datasets import NewDataset, NewSplit
 from api.services.jobs.owners import call_of
 from api.services.jobs.programs import need_programs
-from catalog.errors import InvalidInput, NotFound
+from catalog.errors import InvalidInput, NotAllowed, NotFound, UnknownName
 from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 from pipeline.archive.migrate import check_migration
 from pipeline.jobs.changes import changed_order
 from pipeline.jobs.follow import refresh
@@ -22,10 +24,11 @@ from pipeline.jobs.inference.chosen_predictions import predictions_of_job
 from pipeline.jobs.plan import plan, work_of
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.submit import Described, check_resumable, describe, record_work, resume, submit
-from pipeline.jobs.work import JobHome, Work
+from pipeline.jobs.work import JobHome, PlaceFences, Work
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
 from pipeline.runs.orders import ModelOrder, Order, Training, Validation
+from pipeline.runs.prediction_set import BY_FKEY, BY_NAME, IDS, LABELS, is_on_server
 from pipeline.staging.stage import newest_manifest
 from query.question.question import Question
 from query.question.wrong_value import validation_message
@@ -194,7 +197,9 @@ def new_dataset(records: RecordStore, job: str, order: Order) -> NewDataset:
 
 def home_of(call: "Call") -> JobHome:
     """The caller's home, as jobs are planned for it."""
-    return JobHome(call.records, call.job_queue, partial(_slices, call.workspace))
+    return JobHome(
+        call.records, call.job_queue, partial(_slices, call.workspace), partial(_fences, call)
+    )
 
 
 def _work(call: "Call", job: Job, dataset: Dataset, order: Order) -> Work:
@@ -214,8 +219,9 @@ def _with_models(call: "Call", order: Order) -> Order:
         scores_predictions = predictions_of_job(call.records, order.compare) is not None
         if not scores_predictions:
             order = replace(order, compare=_model(call, order.compare))
-    if isinstance(order, Validation) and order.predictions is not None:
-        _check_predictions(call, order)
+    if isinstance(order, Validation) and order.scores_predictions:
+        _fences(call, order)  # before its steps are planned, too
+        order = replace(order, encoding=encoding_of(order.encoding))
         if order.trained_on is None:
             return order
         trained = complete_dataset(call.records, order.trained_on)
@@ -225,22 +231,81 @@ def _with_models(call: "Call", order: Order) -> Order:
     )
 
 
-def _check_predictions(call: "Call", order: Validation) -> None:
-    """Accept predictions, and a list of them, that may be named over REST, as sources may.
+def _fences(call: "Call", order: Validation) -> PlaceFences:
+    """How the predictions of an order are opened; over REST their places may be named as sources'.
+
+    A job's scores are the server's own files.
 
     Raises:
-        NotAllowed: They may not.
+        NotAllowed: They may not be named.
     """
-    if call.is_command:
-        return
-    from api.services.sources.places import allowed_place
-    from ingest.sources.source_options import NO_OPTIONS
-    from pipeline.runs.prediction_set import BY_FKEY, BY_NAME
+    folder = order.scores if Path(order.scores or "").is_absolute() else None
+    named_by = order.named_by if order.named_by not in (None, BY_NAME, BY_FKEY) else None
+    options, of_list = (
+        NO_OPTIONS if place is None else _options_of(call, place)
+        for place in (order.predictions or folder, named_by)
+    )
+    return PlaceFences(options.to_json(), of_list.within)
 
-    places = [order.predictions, order.named_by]
-    for place in places:
-        if place not in (None, BY_NAME, BY_FKEY):
-            allowed_place(call.workspace.settings, str(place), NO_OPTIONS, call.caller)
+
+def encoding_of(
+    encoding: str | Mapping[str, Any] | None,
+) -> str | Mapping[str, Any] | None:
+    """An encoding of predictions; of a layout's name the layout's class list.
+
+    Raises:
+        UnknownName: There is no such layout.
+        InvalidInput: It has no classes.
+    """
+    if not isinstance(encoding, str) or encoding in (IDS, LABELS):
+        return encoding
+    from ingest.layouts.read_layout import preset, preset_names
+
+    if encoding not in preset_names():
+        raise UnknownName("encoding", encoding, [IDS, LABELS, *preset_names()])
+    classes = preset(encoding).classes
+    if classes is None:
+        raise InvalidInput(
+            f"encoding {encoding}: the layout leaves its classes to a file of the data set; give "
+            "that file"
+        )
+    return {"layout": encoding, **classes.to_json()}
+
+
+def _options_of(call: "Call", place: str) -> SourceOptions:
+    """Options that open a place of predictions, and keep it where the caller may name sources.
+
+    A place on a server is reached as the source that it lies in: its endpoint, its keys.
+
+    Raises:
+        NotAllowed: The caller may not name it.
+    """
+    if is_on_server(place) and not call.caller.sees_all:
+        raise NotAllowed(
+            f"predictions {place}: a place on a server is named by users who see every row; copy "
+            "them to a folder of this server"
+        )
+    options = _source_options(call.records, place) if is_on_server(place) else None
+    if call.is_command:
+        return options or NO_OPTIONS
+    from api.services.sources.places import allowed_place, fenced
+
+    settings = call.workspace.settings
+    allowed = allowed_place(settings, place, NO_OPTIONS, call.caller)
+    return options or fenced(settings, allowed, NO_OPTIONS, call.caller)
+
+
+def _source_options(records: RecordStore, place: str) -> SourceOptions | None:
+    """Options of the source that a URI lies in, of several the innermost; None where in none."""
+    around = [
+        source
+        for source in recorded_sources(records)
+        if f"{place.rstrip('/')}/".startswith(f"{source.uri.rstrip('/')}/")
+    ]
+    if not around:
+        return None
+    innermost = max(around, key=lambda source: len(source.uri))
+    return replace(SourceOptions.from_json(innermost.options), exclude=())
 
 
 def _model(call: "Call", name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from api.services.datasets.new_dataset import make_dataset
-from api.services.jobs.orders import new_dataset, plan_work
+from api.services.jobs.orders import home_of, new_dataset, plan_work
 from api.services.jobs.owners import call_of
 from api.services.session import Session
 from api.workspace import Workspace
@@ -12,9 +12,12 @@ from catalog.errors import FramesiftError, NotFound
 from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
+from ingest.sources.source_options import SourceOptions
 from pipeline.archive.migrate import migrate_dataset
 from pipeline.archive.recall import recall_archived
 from pipeline.jobs.in_place import paths_in_use
+from pipeline.jobs.inference.chosen_predictions import on_server
+from pipeline.jobs.inference.fetched_predictions import fetch_predictions, fetched_folder
 from pipeline.jobs.job_input import is_at_hand
 from pipeline.jobs.program.collect import described_files
 from pipeline.jobs.request import JobPaths, write_json
@@ -36,7 +39,7 @@ def do_step(home: Workspace, folder: Path, step: str, report: Report) -> None:
     Args:
         home: The whole home.
         folder: Of the job.
-        step: "select", "stage", "prepare", "collect", "evict" or "migrate".
+        step: "select", "stage", "fetch", "prepare", "collect", "evict" or "migrate".
         say: Told what came of it, in lines.
 
     Raises:
@@ -48,6 +51,7 @@ def do_step(home: Workspace, folder: Path, step: str, report: Report) -> None:
     steps: Mapping[str, Callable[[Session, Job, Report], None]] = {
         "select": _select,
         "stage": _stage,
+        "fetch": _fetch,
         "prepare": _prepare,
         "collect": _collect,
         "evict": _evict,
@@ -84,6 +88,17 @@ def _stage(session: Session, job: Job, report: Report) -> None:
         job_folder=Path(job.paths["folder"]),
     )
     report(f"{name} is staged: {staged.files_copied:,} of {staged.files:,} files were fetched")
+
+
+def _fetch(session: Session, job: Job, report: Report) -> None:
+    """Bring predictions from a server to the job's folder."""
+    paths, home = JobPaths(Path(job.paths["folder"])), home_of(session)
+    orders = on_server(session.records, order_of(job.request["order"]))
+    for below, order in orders.items():
+        place = order.predictions or ""
+        options = SourceOptions.from_json(home.fences(order).options)
+        fetched = fetch_predictions(place, options, fetched_folder(paths, below))
+        report(f"{place}: {fetched.copied:,} of {fetched.files:,} files were fetched")
 
 
 def _recall(session: Session, manifest: Manifest, report: Report) -> None:

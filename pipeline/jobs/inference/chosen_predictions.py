@@ -2,21 +2,35 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from catalog.errors import NotFound
+from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.atomic_write import atomic_write
 from pipeline.datasets.chosen_split import chosen_split
+from pipeline.jobs.inference.fetched_predictions import fetched_folder
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
+from pipeline.jobs.work import JobHome
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.runs.class_map import ClassMap, chosen_classes
-from pipeline.runs.orders import Validation, order_of
-from pipeline.runs.prediction_set import BY_NAME, IDS, PREDICTIONS_FILE, PredictionSet
+from pipeline.runs.orders import Order, Validation, order_of
+from pipeline.runs.prediction_set import (
+    BY_FKEY,
+    BY_NAME,
+    IDS,
+    PREDICTIONS_FILE,
+    PredictionSet,
+    is_on_server,
+    scores_in,
+    written_scores,
+)
+
+Below = Literal["predictions", "compared"]
+"""Folder of a job for the predictions that it scores, or for those that it compares with."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,7 @@ class ChosenPredictions:
 
     predictions: PredictionSet
     """The predictions."""
-    below: Literal["predictions", "compared"]
+    below: Below
     """Folder of the job in which they are described."""
     trained: tuple[str, str] | None = None
     """Manifest and split that the model was trained on; None where nobody said."""
@@ -58,8 +72,11 @@ class ChosenPredictions:
 
     def write(self, paths: JobPaths) -> None:
         """Write their description, which the job's programs read."""
-        path = self.folder_in(paths) / PREDICTIONS_FILE
-        atomic_write(path, json.dumps(self.predictions.as_json(), indent=2), parents=True)
+        path, described = self.folder_in(paths) / PREDICTIONS_FILE, self.predictions
+        if is_on_server(described.place):
+            folder = str(fetched_folder(paths, self.below))
+            described = replace(described, fetched=folder, options={})
+        atomic_write(path, json.dumps(described.as_json(), indent=2), parents=True)
 
     def description(self) -> Mapping[str, Any]:
         """What a model's description has, too."""
@@ -75,33 +92,73 @@ class ChosenPredictions:
 
 
 def chosen_predictions(
-    records: RecordStore,
+    home: JobHome,
     order: Validation,
     header: ManifestHeader,
-    below: Literal["predictions", "compared"] = "predictions",
+    below: Below = "predictions",
 ) -> ChosenPredictions:
     """The predictions of an order, of a dataset's frames.
 
     Raises:
         InvalidInput: The model's class map does not fit the dataset.
         UnknownName: There is no such class map.
-        NotFound: What the model was trained on is gone.
+        NotFound: What the model was trained on is gone, or there is no job of the scores.
+        NotAllowed: The predictions lie where the user may not name them.
     """
     class_map, classes = chosen_classes(order.classes), header.dataset_classes
     if class_map is None:
         classes.need_same_classes(header.name)
     else:
         class_map.ids_in(classes, header.name)
+    place = order.predictions or ""
+    if order.scores is not None:
+        place = str(_scores_folder(home.records, order.scores))
+    fences = home.fences(order)
+    if order.scores is not None:
+        known = classes.names if class_map is None else class_map.classes
+        _check_classes_of(place, known, header.name)
     predictions = PredictionSet(
         model=order.model_name or "",
-        place=order.predictions or "",
+        place=place,
         classes=classes.learned if class_map is None else class_map.classes,
         info=dict(order.model_info or {}),
         encoding=IDS if order.encoding is None else order.encoding,
-        named_by=order.named_by or BY_NAME,
+        named_by=order.named_by or (BY_NAME if order.scores is None else BY_FKEY),
         class_map=None if class_map is None else class_map.as_json(),
+        options=fences.options,
+        list_within=fences.list_within,
     )
-    return ChosenPredictions(predictions, below, _trained(records, order.trained_on))
+    return ChosenPredictions(predictions, below, _trained(home.records, order.trained_on))
+
+
+def _scores_folder(records: RecordStore, scores: str) -> Path:
+    """The folder of the scores that a job's program wrote, or the one that is named.
+
+    Raises:
+        NotFound: There is no such job.
+        InvalidInput: It runs no program of a user.
+    """
+    if Path(scores).is_absolute():
+        return scores_in(Path(scores))
+    job = recorded_job(records, scores)
+    if job.kind != "run":
+        raise InvalidInput(f"scores {scores}: is a job of kind {job.kind}, not run")
+    return scores_in(Path(job.paths["folder"]))
+
+
+def _check_classes_of(place: str, classes: Sequence[str], dataset: str) -> None:
+    """Accept scores of the classes that are compared.
+
+    Raises:
+        InvalidInput: They are of others.
+    """
+    scored = written_scores(Path(place))
+    if scored != tuple(classes):
+        raise InvalidInput(
+            f"scores {place}: are of {len(scored)} classes, {', '.join(scored[:3])}..., and "
+            f"dataset {dataset} is compared by {len(classes)}, {', '.join(classes[:3])}...: give "
+            "the class map that the program scored by (--classes)"
+        )
 
 
 def _trained(records: RecordStore, dataset: str | None) -> tuple[str, str] | None:
@@ -125,7 +182,20 @@ def predictions_of_job(records: RecordStore, job: str) -> Validation | None:
     if recorded.kind != "validate":
         return None
     order = order_of(recorded.request["order"])
-    return order if isinstance(order, Validation) and order.predictions is not None else None
+    return order if isinstance(order, Validation) and order.scores_predictions else None
+
+
+def on_server(records: RecordStore, order: Order) -> dict[Below, Validation]:
+    """The orders whose predictions a job fetches from a server: its own, and the compared one's."""
+    if not isinstance(order, Validation):
+        return {}
+    compared = None if order.compare is None else predictions_of_job(records, order.compare)
+    orders: dict[Below, Validation | None] = {"predictions": order, "compared": compared}
+    return {
+        below: one
+        for below, one in orders.items()
+        if one is not None and one.predictions is not None and is_on_server(one.predictions)
+    }
 
 
 def match_stage(commands: Sequence[tuple[str, ...]]) -> tuple[Stage, ...]:

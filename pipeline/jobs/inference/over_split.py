@@ -97,10 +97,10 @@ def model_over_split(
         NotFound: There is no such model.
         UnknownName: The dataset has no such split.
     """
-    if isinstance(order, Validation) and order.predictions is not None:
+    if isinstance(order, Validation) and order.scores_predictions:
         frames = job_input(home, order, dataset, manifest, order.start_after)
         split = chosen_split(frames.whole, order.split, "validation")
-        of_predictions = chosen_predictions(home.records, order, frames.whole.header)
+        of_predictions = chosen_predictions(home, order, frames.whole.header)
         return ModelOverSplit(order, of_predictions, frames, split)
     trained = chosen_model(home.records, order.model, trusts=order.trust_model)
     frames = job_input(home, order, dataset, manifest, order.start_after)

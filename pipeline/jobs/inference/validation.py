@@ -91,7 +91,8 @@ def validation_work(
 
 
 _OF_PREDICTIONS = (
-    "predictions", "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
+    "predictions", "scores", "model_name", "model_info", "encoding", "named_by", "classes",
+    "trained_on",
 )  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def _compared(
     earlier = predictions_of_job(home.records, name)
     if earlier is None:
         return chosen_model(home.records, name, trusts=order.trust_model)
-    return chosen_predictions(home.records, earlier, over.frames.whole.header, "compared")
+    return chosen_predictions(home, earlier, over.frames.whole.header, "compared")
 
 
 def _write_slices(slices: "pa.Table", file: Path) -> None:

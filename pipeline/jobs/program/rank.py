@@ -15,6 +15,8 @@ from pipeline.jobs.request import read_json
 
 RANK, RANKS = "FRAMESIFT_RANK", "FRAMESIFT_RANKS"
 LOCAL_RANK, LOCAL_RANKS = "FRAMESIFT_LOCAL_RANK", "FRAMESIFT_LOCAL_RANKS"
+JOB_FOLDER = "FRAMESIFT_JOB_FOLDER"
+"""By which framesift.data.Scores finds the job's folder."""
 
 _LAUNCHERS = (
     (RANK, RANKS, LOCAL_RANK, LOCAL_RANKS),
@@ -82,6 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     # Over several machines the launcher says where rank 0 is; on one the job has chosen a port.
     port = os.environ.get("MASTER_PORT") or read_json(paths.rendezvous).get("port", _USUAL_PORT)
     variables = {**os.environ, **Rank.of(os.environ).variables(port)}
+    variables[JOB_FOLDER] = str(paths.folder)
     try:
         os.chdir(folder)
         os.execvpe(program[0], program, variables)  # noqa: S606 (arguments, no shell)

@@ -18,7 +18,7 @@ from pipeline.jobs.workflow.transitions import check_move
 ASKED = "asked"
 """The key of a job's request where its steps find what was asked for (api.services.jobs.steps)."""
 
-_FETCHING = ("stage", "prepare")
+_FETCHING = ("stage", "fetch", "prepare")
 """Tasks that bring frames near the job: while one runs, the job is staging."""
 
 

@@ -8,7 +8,8 @@ RUN = "run"
 """The task that does a job's own work, on the job's backend."""
 
 POSITIONS = {
-    "select": 10, "stage": 20, "prepare": 30, RUN: 40, "collect": 50, "evict": 60, "migrate": 70,
+    "select": 10, "stage": 20, "fetch": 25, "prepare": 30, RUN: 40, "collect": 50, "evict": 60,
+    "migrate": 70,
 }  # fmt: skip
 """Tasks in their order, with room for more."""
 

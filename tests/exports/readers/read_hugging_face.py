@@ -6,7 +6,7 @@ python read_hugging_face.py FOLDER CACHE
 import json
 import sys
 
-import datasets  # type: ignore[import-not-found,unused-ignore]
+import datasets
 import numpy as np
 
 dataset = datasets.load_dataset(sys.argv[1], cache_dir=sys.argv[2])

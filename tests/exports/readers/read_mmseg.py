@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from mmengine.config import Config  # type: ignore[import-not-found,unused-ignore]
+from mmengine.config import Config
 from PIL import Image
 
 folder = Path(sys.argv[1])

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import webdataset  # type: ignore[import-not-found,unused-ignore]
+import webdataset
 from PIL import Image
 
 folder = Path(sys.argv[1])

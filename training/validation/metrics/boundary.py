@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -42,16 +43,10 @@ class BoundaryIou:
 
     def update(self, frame: ScoredFrame) -> None:
         """Add a frame; a pixel whose class is not known is left out."""
-        n_classes = len(self._both)
-        truth, prediction = frame.small_truth, frame.small_prediction
+        truth, prediction = frame.small_truth, frame.small_prediction.astype(np.uint8)
         distance = max(1, round(DISTANCE * math.hypot(*truth.shape)))
-        known = truth < n_classes
-        near_truth = near_outline(truth, distance) & known
-        near_prediction = near_outline(prediction, distance) & known
-        both = near_truth & near_prediction & (truth == prediction)
-        self._both += np.bincount(truth[both], minlength=n_classes)
-        self._truth += np.bincount(truth[near_truth], minlength=n_classes)
-        self._prediction += np.bincount(prediction[near_prediction], minlength=n_classes)
+        near = (near_outline(truth, distance), near_outline(prediction, distance))
+        _count(truth, prediction, *near, self._both, self._truth, self._prediction)
 
     def merge(self, other: Self) -> None:
         """Add another's frames."""
@@ -82,32 +77,69 @@ def near_outline(ids: UInt8 | Int64, distance: int) -> npt.NDArray[np.bool_]:
         ids: (h, w) [class id].
         distance: From the pixel to the square's side [pixels], at least 1.
     """
-    outline = np.zeros(ids.shape, np.bool_)
-    # A pixel with another class among its eight neighbours. Whatever is within d of another class
-    # is within d - 1 of such a pixel, so that one picture of the outlines serves all classes.
-    for one, other in _NEIGHBOURS:
-        differs = ids[one] != ids[other]
-        outline[one] |= differs
-        outline[other] |= differs
-    outline[[0, -1], :] = True
-    outline[:, [0, -1]] = True
-    return _widened(_widened(outline, distance - 1).T, distance - 1).T
+    near = np.zeros(ids.shape, np.bool_)
+    _mark_outline(np.ascontiguousarray(ids, np.uint8), near)
+    # Whatever is within d of another class is within d - 1 of a pixel with one among its eight
+    # neighbours, so that one picture of the outlines serves all classes.
+    if distance > 1:
+        _widen(near, distance - 1)
+    return near
 
 
-_ALL, _BEFORE, _BEHIND = slice(None), slice(None, -1), slice(1, None)
-_NEIGHBOURS = (
-    ((_ALL, _BEFORE), (_ALL, _BEHIND)),
-    ((_BEFORE, _ALL), (_BEHIND, _ALL)),
-    ((_BEFORE, _BEFORE), (_BEHIND, _BEHIND)),
-    ((_BEFORE, _BEHIND), (_BEHIND, _BEFORE)),
-)
+@nb.njit(nogil=True, cache=True)
+def _mark_outline(ids, outline):  # type: ignore[no-untyped-def]
+    """Mark pixels with another class among their eight neighbours, and those at the edge."""
+    height, width = ids.shape
+    for y in range(height):
+        for x in range(width):
+            if y == 0 or x == 0 or y == height - 1 or x == width - 1:
+                outline[y, x] = True
+                continue
+            here = ids[y, x]
+            differs = False
+            for row in range(y - 1, y + 2):
+                differs |= ids[row, x - 1] != here
+                differs |= ids[row, x] != here
+                differs |= ids[row, x + 1] != here
+            outline[y, x] = differs
 
 
-def _widened(mask: npt.NDArray[np.bool_], distance: int) -> npt.NDArray[np.bool_]:
-    """True where a row of the mask (h, w) has a True at most so many pixels to the side."""
-    sums = np.zeros((mask.shape[0], mask.shape[1] + 2 * distance + 1), np.int32)
-    np.cumsum(
-        mask, axis=1, dtype=np.int32, out=sums[:, distance + 1 : distance + 1 + mask.shape[1]]
-    )
-    sums[:, distance + 1 + mask.shape[1] :] = sums[:, [distance + mask.shape[1]]]
-    return sums[:, 2 * distance + 1 :] > sums[:, : mask.shape[1]]
+@nb.njit(nogil=True, cache=True)
+def _widen(mask, distance):  # type: ignore[no-untyped-def]
+    """Mark what lies in the square of so many pixels to each side around a mark."""
+    height, width = mask.shape
+    across = np.zeros((height, width), np.bool_)
+    for y in range(height):
+        ahead = behind = distance + 1  # pixels since the last mark
+        for x in range(width):
+            ahead = 0 if mask[y, x] else ahead + 1
+            across[y, x] |= ahead <= distance
+            last = width - 1 - x
+            behind = 0 if mask[y, last] else behind + 1
+            across[y, last] |= behind <= distance
+    down, up = np.full(width, distance + 1), np.full(width, distance + 1)
+    mask[:] = False
+    for y in range(height):
+        last = height - 1 - y
+        for x in range(width):
+            down[x] = 0 if across[y, x] else down[x] + 1
+            mask[y, x] |= down[x] <= distance
+            up[x] = 0 if across[last, x] else up[x] + 1
+            mask[last, x] |= up[x] <= distance
+
+
+@nb.njit(nogil=True, cache=True)
+def _count(truth, prediction, near_truth, near_prediction, both, of_truth, of_prediction):  # type: ignore[no-untyped-def]
+    """Add the pixels of known classes that lie near an outline."""
+    n_classes = len(both)
+    for y in range(truth.shape[0]):
+        for x in range(truth.shape[1]):
+            true, predicted = truth[y, x], prediction[y, x]
+            if true >= n_classes:
+                continue
+            if near_truth[y, x]:
+                of_truth[true] += 1
+                if near_prediction[y, x] and true == predicted:
+                    both[true] += 1
+            if near_prediction[y, x]:
+                of_prediction[predicted] += 1

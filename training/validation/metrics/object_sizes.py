@@ -23,6 +23,9 @@ SIZES = ("tiny", "small", "medium", "large")
 BORDERS_PX = (16**2, 32**2, 96**2)
 """Pixels from which an object is of the next size."""
 
+_RUNS_AT_FIRST = 4096
+"""Runs that there is room for at first: a label of 1920x1208 pixels has some hundreds."""
+
 
 class ObjectSizes:
     """Objects, those found, their pixels and those that are right, of each class and size."""
@@ -44,7 +47,8 @@ class ObjectSizes:
         """Add a frame's objects; one whose colours are not known has none."""
         if frame.colours is None:
             return
-        objects, right = components(frame.colours, frame.truth == frame.prediction, frame.numbered)
+        pair = frame.truth, frame.prediction
+        objects, right = components(frame.colours, *pair, frame.numbered)
         classes = frame.numbered[objects[:, 0]]
         pixels = objects[:, 1]
         known = classes < self._sums.shape[1]
@@ -89,18 +93,19 @@ def _rows(sums: Int64) -> list[dict[str, Any]]:
     ]
 
 
-def components(colours: Any, right: Any, numbered: Any) -> tuple[Int64, Int64]:
+def components(colours: Any, truth: Any, prediction: Any, numbered: Any) -> tuple[Int64, Int64]:
     """The connected pixels of the colours that are numbered.
 
     Args:
         colours: (H, W) uint8 [colour's number].
-        right: (H, W) bool, whether the pixel's class was predicted.
+        truth: (H, W) uint8 [class id].
+        prediction: (H, W) uint8 [class id]; where it is the true one, a pixel is right.
         numbered: (256,) uint8 [class id] of each colour, 255 for one that has no objects.
 
     Returns:
         (n, 2) int64, of each component its colour and pixels; and (n,) int64, how many are right.
     """
-    runs, parent = _runs(np.ascontiguousarray(colours), right, numbered)
+    runs, parent = _runs(np.ascontiguousarray(colours), truth, prediction, numbered, _RUNS_AT_FIRST)
     if not len(runs):
         return np.empty((0, 2), np.int64), np.empty(0, np.int64)
     _, first, component = np.unique(parent, return_index=True, return_inverse=True)
@@ -110,13 +115,12 @@ def components(colours: Any, right: Any, numbered: Any) -> tuple[Int64, Int64]:
 
 
 @nb.njit(nogil=True, cache=True)
-def _runs(colours, right, numbered):  # type: ignore[no-untyped-def]
+def _runs(colours, truth, prediction, numbered, room):  # type: ignore[no-untyped-def]
     """Runs of rows: colour, pixels, right ones; and of each the first run of its component."""
     height, width = colours.shape
-    number = _number_of_runs(colours, numbered)
-    runs = np.zeros((number, 3), np.int64)
-    begin = np.empty(number, np.int64)
-    parent = np.arange(number)
+    runs = np.zeros((room, 3), np.int64)
+    begin = np.empty(room, np.int64)
+    parent = np.arange(room)
     n = above = 0
     for y in range(height):
         first = n
@@ -125,28 +129,21 @@ def _runs(colours, right, numbered):  # type: ignore[no-untyped-def]
             colour, start = colours[y, x], x
             x = _run_end(colours[y], x)
             if numbered[colour] != 255:
+                if n == len(begin):
+                    runs = np.concatenate((runs, np.zeros_like(runs)))
+                    begin = np.concatenate((begin, begin))
+                    parent = np.concatenate((parent, np.arange(n, 2 * n)))
                 hits = 0
                 for at in range(start, x):
-                    hits += right[y, at]
+                    hits += truth[y, at] == prediction[y, at]
                 runs[n, 0], runs[n, 1], runs[n, 2] = colour, x - start, hits
                 begin[n] = start
                 above = _touch(runs, begin, parent, n, above, first)
                 n += 1
         above = first
-    for run in range(number):
+    for run in range(n):
         parent[run] = _root(parent, run)
-    return runs, parent
-
-
-@nb.njit(nogil=True, cache=True)
-def _number_of_runs(colours, numbered):  # type: ignore[no-untyped-def]
-    number = 0
-    for y in range(colours.shape[0]):
-        x = 0
-        while x < colours.shape[1]:
-            number += numbered[colours[y, x]] != 255
-            x = _run_end(colours[y], x)
-    return number
+    return runs[:n], parent[:n]
 
 
 @nb.njit(nogil=True, cache=True)

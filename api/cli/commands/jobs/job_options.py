@@ -24,7 +24,7 @@ from pipeline.runs.setting import rows
 _DryRunFlag = Annotated[
     bool, typer.Option("--dry-run", help="Print what the backend would be handed, and end.")
 ]
-_MODEL, _PREDICTIONS = "model", "predictions"
+_MODEL, _IN_ITS_PLACE = "model", ("predictions", "scores")
 _ARGUMENT = "model_name"
 """Parameter of the argument MODEL."""
 
@@ -84,7 +84,7 @@ class JobOptions:
         @wraps(begin)
         def command(**parameters: Any) -> None:
             if self.order.is_of_model and not (
-                parameters[_ARGUMENT] or parameters.get(_PREDICTIONS)
+                parameters[_ARGUMENT] or any(map(parameters.get, _IN_ITS_PLACE))
             ):
                 raise typer.BadParameter("give MODEL, or --predictions", param_hint="MODEL")
             how = Following(*(parameters[name] for name in ("dry_run", "detach", "as_json")))
@@ -114,7 +114,7 @@ class JobOptions:
         datasets = [*(dataset or ())] if self._several else [dataset]
         if self.order.is_of_model:
             model = parameters[_ARGUMENT]
-            if values.get(_PREDICTIONS) is not None:
+            if any(values.get(name) is not None for name in _IN_ITS_PLACE):
                 datasets = [*([model] if model else []), *datasets]  # the first is none's
             else:
                 values[_MODEL] = model
@@ -125,7 +125,7 @@ class JobOptions:
         yield from option_parameters(self._frames)
         yield from self._shared.parameters("save_as", "evict", "migrate")
         if self.order.is_of_model:
-            takes_predictions = any(row.name == _PREDICTIONS for row in rows(self.order))
+            takes_predictions = any(row.name in _IN_ITS_PLACE for row in rows(self.order))
             if takes_predictions:
                 yield _parameter(_ARGUMENT, Annotated[str | None, _model_argument()], None)
             else:
