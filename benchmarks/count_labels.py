@@ -234,7 +234,8 @@ def _panoptic(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """The same instances as segments of a panoptic label."""
     numbers = _instances(ids).astype(np.uint32)
     parts = (numbers & 255, numbers >> 8 & 255, numbers >> 16)
-    return np.stack(parts, axis=-1).astype(np.uint8)
+    rgb: npt.NDArray[np.uint8] = np.stack(parts, axis=-1).astype(np.uint8)
+    return rgb
 
 
 def _image(png: bytes) -> Image.Image:

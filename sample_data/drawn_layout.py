@@ -357,8 +357,9 @@ def _toml(classes: ClassList) -> str:
 
 def _bytes_of(colours: NDArray[Any]) -> NDArray[np.uint8]:
     """(n, 3) uint8 RGB of colours 0xRRGGBB."""
-    rgb = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
-    return rgb.astype(np.uint8)
+    parts = [colours >> 16, colours >> 8 & 255, colours & 255]
+    rgb: NDArray[np.uint8] = np.stack(parts, axis=1).astype(np.uint8)
+    return rgb
 
 
 def _digits(form: str) -> int:

@@ -52,7 +52,7 @@ class SourceFile:
         entry = self.entry
         # An archive's members have times in seconds; it is read only as it was when opened.
         archive = self.files.archive.identity if isinstance(self.files, TarReader) else ""
-        parts = (
+        parts: tuple[object, ...] = (
             self.source.uri, entry.key, entry.size, entry.mtime, entry.ctime, entry.inode,
             entry.etag, archive,
         )  # fmt: skip

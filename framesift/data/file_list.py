@@ -33,7 +33,8 @@ class FileList:
 
     def label_path(self, row: int) -> str | None:
         """The file of a frame's label."""
-        return self.labels[row] or None
+        label = self.labels[row]
+        return None if label is None else label.path
 
 
 def read_file_list(path: Path, classes: Path | None) -> FileList:
