@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks.class_groups [--frames 1000000] [--rounds 7] [--home DIR]
 
-A row is a question, a column what it is about: a class; the group; the sum written by hand, where
-a statement can have it. A cell is the median of CPU time (user and system, all threads of the
-process) of --rounds, all asked in turn, each seen before. From files and from memory. Then the load
-of the snapshot into memory, without the group and with it.
+A row is a question, a column what it is about: a class; the same in a copy of the catalog that has
+no group; the group; the sum written by hand, where a statement can have it. A cell is the median of
+CPU time (user and system, all threads of the process) of --rounds, all asked in turn, each seen
+before. From files and from memory. Then the load of the snapshot into memory, without the group and
+with it.
 """
 
 import argparse
@@ -51,18 +52,28 @@ def main() -> None:
         cold = CatalogStore(location, class_names=titles.copy)
         if options.home is None:
             load_frames(cold, list(titles), options.frames)
+        shutil.copytree(Path(folder, "catalog"), Path(folder, "plain"))
+        plain = CatalogLocation.in_folder(Path(folder, "plain"))
         without = _load_s(location)
         define_group(cold, "three", _CLASSES)
         loads = without, _load_s(location)
-        hot = CatalogStore(location, class_names=titles.copy, snapshot_memory_mb=8_000)
-        hot.snapshot()
-        if not hot.memory.wait(600):
-            raise SystemExit("the snapshot does not fit into memory")
-        print("| CPU ms | class | group | sum by hand | group / class |")
-        print("|---|---|---|---|---|")
-        for place, store in (("files", cold), ("memory", hot)):
-            for name, asked in _questions(store).items():
+        print("| CPU ms | class | no group | group | by hand | class / no group | group / class |")
+        print("|---|---|---|---|---|---|---|")
+        for place, memory_mb in (("files", 0), ("memory", 8_000)):
+            stores = [
+                CatalogStore(each, class_names=titles.copy, snapshot_memory_mb=memory_mb)
+                for each in (location, plain)
+            ]
+            for store in stores:
+                store.snapshot()
+                if memory_mb and not store.memory.wait(600):
+                    raise SystemExit("the snapshot does not fit into memory")
+            without_group = _questions(stores[1])
+            for name, each in _questions(stores[0]).items():
+                asked = {**each, "plain": without_group[name]["car"]}
                 _compare(f"{name}, {place}", asked, options.rounds)
+            for store in stores:
+                store.close()
         print(f"load into memory: {loads[0]:.1f} s of CPU, with the group {loads[1]:.1f}")
 
 
@@ -96,6 +107,8 @@ def _compare(name: str, asked: Mapping[str, Callable[[], object]], rounds: int) 
     answers = {key: ask() for key, ask in asked.items()}
     if "sum" in answers and answers["sum"] != answers["three"]:
         raise SystemExit(f"{name}: the group answers otherwise than the sum by hand")
+    if answers["plain"] != answers["car"]:
+        raise SystemExit(f"{name}: the class answers otherwise where no group is defined")
     times: dict[str, list[float]] = {key: [] for key in asked}
     for ask in asked.values():
         ask()
@@ -105,9 +118,11 @@ def _compare(name: str, asked: Mapping[str, Callable[[], object]], rounds: int) 
             ask()
             times[key].append((_cpu_s() - began) * 1000)
     medians = {key: statistics.median(each) for key, each in times.items()}
-    by_hand = f"{medians['sum']:.1f}" if "sum" in medians else ""
-    ratio = medians["three"] / medians["car"]
-    print(f"| {name} | {medians['car']:.1f} | {medians['three']:.1f} | {by_hand} | {ratio:.2f} |")
+    cells = [f"{medians[key]:.1f}" for key in ("car", "plain", "three")]
+    cells.append(f"{medians['sum']:.1f}" if "sum" in medians else "")
+    cells.append(f"{medians['car'] / medians['plain']:.2f}")
+    cells.append(f"{medians['three'] / medians['car']:.2f}")
+    print(f"| {name} | {' | '.join(cells)} |")
 
 
 def _load_s(location: CatalogLocation) -> float:

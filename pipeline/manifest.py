@@ -321,11 +321,11 @@ def write_manifest(
 def _header_json(header: ManifestHeader) -> dict[str, Any]:
     content = {field.name: getattr(header, field.name) for field in fields(header)}
     del content["class_lists"]
-    content["layouts"] = _layout_rows(header.layouts)
+    content["layouts"] = layout_rows(header.layouts)
     return content | header.dataset_classes.to_json()
 
 
-def _layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each layout once, with its sources."""
     rows: list[dict[str, Any]] = []
     for source, layout in layouts.items():
@@ -338,7 +338,7 @@ def _layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any
 
 
 def _layouts_in(rows: Any) -> dict[str, Mapping[str, Any]]:
-    """The layout of each source, of rows that `_layout_rows` made."""
+    """The layout of each source, of rows that `layout_rows` made."""
     return {source: dict(row["layout"]) for row in rows for source in row["sources"]}
 
 

@@ -79,6 +79,24 @@ class DatasetBody(Schema):
         )
 
 
+class LayoutOfSources(Schema):
+    """A layout, and the sources of a dataset that were read by it."""
+
+    layout: str = Field(
+        description="A preset's name or that of its file; empty where it has none.",
+        examples=["cityscapes"],
+    )
+    sources: list[str] = Field(examples=[["streets"]])
+
+
+class DatasetAnswer(DatasetBody):
+    """A dataset's version, with what its manifest says beside its frames."""
+
+    layouts: list[LayoutOfSources] | None = Field(
+        description="By which its sources were read; null where the manifest cannot be read."
+    )
+
+
 class DatasetsAnswer(PageAnswer):
     """Versions of datasets, by name and version."""
 
@@ -97,15 +115,18 @@ class ShareChangeAnswer(Schema):
     """A value's part of each dataset, 0 to 1."""
 
     value: str = Field(description="Class, camera or scene.", examples=["Car"])
-    before: float = Field(examples=[0.0785])
-    after: float = Field(examples=[0.0613])
+    before: float | None = Field(
+        description="null where the dataset's labels do not have the class.", examples=[0.0785]
+    )
+    after: float | None = Field(examples=[0.0613])
 
 
 class ComparedAnswer(Schema):
     """A distribution in both datasets, and how far apart they are."""
 
     distance: dict[str, float | None] = Field(
-        description="By several measures, 0 where they are equal.",
+        description="By several measures, of the values that both have a share of; 0 where they "
+        "are equal, null where both have none.",
         examples=[{"total_variation": 0.0552, "jensen_shannon": 0.0871}],
     )
     values: list[ShareChangeAnswer]

@@ -11,6 +11,8 @@ path                the same, of polygons with Bezier curves: scalabel, label/tr
                     poly_to_patch. The makers paint with matplotlib: pixels at edges may differ.
                     Pillow cuts fractions of coordinates off, and is for makers who use it alone
 rows                run lengths of a box, along its rows: docs.cvat.ai, XML annotation format
+ellipse             pixels whose middles lie in it: docs.cvat.ai, XML annotation format. CVAT's
+                    export of masks rounds middle and radii to whole pixels first, for OpenCV
 panoptic            a PNG of segment ids R + 256 G + 65536 B: cocodataset/panopticapi, README.md
 """
 
@@ -117,6 +119,28 @@ def _circle(canvas: Image.Image, key: int, data: Any) -> None:
     radius = math.dist((x, y), edge)
     box = (x - radius, y - radius, x + radius, y + radius)
     ImageDraw.Draw(canvas).ellipse(box, fill=key, outline=key)
+
+
+def _ellipse(canvas: Image.Image, key: int, data: Any) -> None:
+    """An ellipse of ``[x, y, x radius, y radius, degrees it is turned clockwise]``."""
+    x, y, x_radius, y_radius, degrees = data
+    _points([x, y, x_radius, y_radius], 2)
+    if min(x_radius, y_radius) <= 0:
+        raise BadFile(f"ellipse of radii {x_radius} and {y_radius}: expected radii above 0")
+    reach = max(x_radius, y_radius)
+    left, right = (_within(edge, canvas.width) for edge in (x - reach, x + reach + 1))
+    top, bottom = (_within(edge, canvas.height) for edge in (y - reach, y + reach + 1))
+    if left >= right or top >= bottom:
+        return
+    across = np.arange(left, right)[None, :] + 0.5 - x
+    down = np.arange(top, bottom)[:, None] + 0.5 - y
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    along, beside = cos * across + sin * down, cos * down - sin * across
+    _paste(canvas, key, (along / x_radius) ** 2 + (beside / y_radius) ** 2 <= 1, (left, top))
+
+
+def _within(edge: float, size: int) -> int:
+    return min(max(math.floor(edge), 0), size)
 
 
 def _two(data: Any) -> list[Point]:
@@ -246,6 +270,6 @@ def _paste(
 PAINTERS: Mapping[str, Callable[[Image.Image, int, Any], None]] = {
     "polygon": _polygon, "outlined_polygon": _outlined_polygon, "rectangle": _rectangle,
     "circle": _circle, "bitmap": _bitmap, "path": _path, "coco": _coco, "rows": _rows,
-    "panoptic": _panoptic,
+    "ellipse": _ellipse, "panoptic": _panoptic,
 }  # fmt: skip
 """How each kind of shape is painted: into a canvas, with a key, by its data."""

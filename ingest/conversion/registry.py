@@ -14,7 +14,7 @@ FORMATS: Mapping[str, Callable[[Sequence[Path], Path], Annotations]] = {
     "coco": lambda sources, _: Coco(sources),
     "coco-panoptic": lambda sources, _: Panoptic(sources),
     "cityscapes-polygons": lambda sources, _: Cityscapes(sources),
-    "cvat": lambda sources, _: Cvat(sources),
+    "cvat": Cvat,
     "labelme": Labelme,
     "scalabel": lambda sources, _: Scalabel(sources),
     "rle-json": lambda sources, _: RleJson(sources),

@@ -25,6 +25,7 @@ FEW_TO_COMPILE_FOR = 1000
 """Labels that a process counts before it compiles the faster way, which takes 5 to 8 s of CPU, once
 for an installation (docs/decisions/0034)."""
 
+_LEVELS: npt.NDArray[np.uint32] = np.arange(256, dtype=np.uint32)
 _label_numbers = itertools.count()
 
 
@@ -210,26 +211,28 @@ def _values_of_samples(chunks: PngChunks, class_list: ClassList) -> npt.NDArray[
 
     The sample itself, or its colour.
     """
-    levels = np.arange(min(256, 1 << chunks.header.bit_depth), dtype=np.uint32)
+    levels = _LEVELS[: min(256, 1 << chunks.header.bit_depth)]
+    palette = chunks.palette if chunks.header.colour_type == 3 else None
+    if not class_list.encoding.is_colour:
+        return levels if palette is None else levels[: len(palette) // 3]
     red = green = blue = levels * (255 // levels[-1])
-    if chunks.palette is not None and chunks.header.colour_type == 3:
-        entries = np.frombuffer(chunks.palette, np.uint8)[: len(chunks.palette) // 3 * 3]
+    if palette is not None:
+        entries = np.frombuffer(palette, np.uint8)[: len(palette) // 3 * 3]
         red, green, blue = entries.reshape(-1, 3)[:256].astype(np.uint32).T
-        levels = levels[: len(red)]
     colours: npt.NDArray[np.uint32] = red << 16 | green << 8 | blue
-    return colours if class_list.encoding.is_colour else levels
+    return colours
 
 
 def _classes_of_samples(
     pixels: npt.NDArray[np.int64], colours: npt.NDArray[np.uint32], class_list: ClassList
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, from pixels by grey level or palette index."""
-    largest = int(np.flatnonzero(pixels).max())
+    largest = int(pixels.nonzero()[0][-1])
     if largest >= len(colours):
         raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {len(colours)}")
-    counts = np.zeros(256, dtype=np.int64)
-    np.add.at(counts, class_list.lookup_table[colours], pixels[: len(colours)])
-    return counts
+    # Sums of pixels are far below 2**53, so they are exact.
+    sums = np.bincount(class_list.lookup_table[colours], pixels[: len(colours)], minlength=256)
+    return sums.astype(np.int64)
 
 
 def _count_decoded(

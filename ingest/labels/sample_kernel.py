@@ -31,6 +31,9 @@ _WORD = ir.IntType(64)
 _BLOCK = 64
 """Bytes looked at together."""
 
+_WORD_BITS = 64
+"""Blocks that are looked at before their marks are written."""
+
 _AT_ONCE = 4
 """Marks of a block that are written without asking how many there are."""
 
@@ -106,7 +109,9 @@ def _is_mark(raw: Any, start: int, size: int, compared: bool) -> bool:
 
 
 @compiled()
-def _marks(raw: Any, at: int, pixels: int, size: int, compared: bool, marks: Any) -> Any:
+def _marks(
+    raw: Any, at: int, pixels: int, size: int, compared: bool, masks: Any, marks: Any
+) -> Any:
     """Write the marks of a row: its first pixel, those that a run may begin with, and ``pixels``.
 
     Args:
@@ -115,6 +120,7 @@ def _marks(raw: Any, at: int, pixels: int, size: int, compared: bool, marks: Any
         pixels: How many there are.
         size: Bytes of a pixel, 1 or 2.
         compared: Marks are what differs from its left, and else what is not zero.
+        masks: uint64, room for 64.
         marks: int64, room for ``pixels`` and a block more.
 
     Returns:
@@ -122,32 +128,40 @@ def _marks(raw: Any, at: int, pixels: int, size: int, compared: bool, marks: Any
     """
     marks[0] = 0
     many = np.uint64(1)
-    pixel = signed(1)
+    pixel: Any = signed(1)
     step = _BLOCK // size
-    last = (len(raw) - at) // size - step  # a block from there on is in the array
-    while pixel < pixels and pixel <= last:
-        start = at + pixel * size
-        mask = _mask(raw, start, size, compared)
-        if mask == 0 and pixel + step <= last:
-            # Most blocks have no mark.
-            mask = _mask(raw, start + _BLOCK, size, compared)
+    last = min(pixels - 1, (len(raw) - at) // size - step)  # a block from there on is in the array
+    while pixel <= last:
+        # 64 blocks, and then those of them that have marks.
+        first = pixel
+        blocks: Any = np.uint64(0)
+        many_blocks = np.uint64(min(_WORD_BITS, (last - first) // step + 1))
+        for block in range(many_blocks):
+            mask = _mask(raw, at + pixel * size, size, compared)
+            masks[block] = mask
+            blocks |= np.uint64(mask != 0) << block
             pixel += step
-        if pixel >= pixels:
-            break
-        if pixel + step > pixels:
-            mask &= (np.uint64(1) << np.uint64(pixels - pixel)) - np.uint64(1)
-        if mask != 0:
+        if pixel > pixels:
+            # Of the last block some pixels are not of this row.
+            mask = masks[many_blocks - np.uint64(1)]
+            mask &= (np.uint64(1) << np.uint64(pixels + step - pixel)) - np.uint64(1)
+            masks[many_blocks - np.uint64(1)] = mask
+            blocks &= ~(np.uint64(mask == 0) << (many_blocks - np.uint64(1)))
+        while blocks != 0:
+            number = lowest_bit(blocks)
+            blocks &= blocks - np.uint64(1)
+            mask = masks[np.uint64(number)]
+            left = first + number * step
             behind = many + bits_set(mask)
             for _ in range(_AT_ONCE):
-                marks[many] = pixel + lowest_bit(mask)
+                marks[many] = left + lowest_bit(mask)
                 many += np.uint64(1)
                 mask &= mask - np.uint64(1)
             while mask != 0:
-                marks[many] = pixel + lowest_bit(mask)
+                marks[many] = left + lowest_bit(mask)
                 many += np.uint64(1)
                 mask &= mask - np.uint64(1)
             many = behind
-        pixel += step
     while pixel < pixels:
         if _is_mark(raw, at + pixel * size, size, compared):
             marks[many] = pixel
@@ -256,7 +270,9 @@ def _runs_below(
 
 
 @compiled()
-def _row_runs(raw: Any, at: int, pixels: int, size: int, marks: Any, above: Any, runs: Any) -> Any:
+def _row_runs(
+    raw: Any, at: int, pixels: int, size: int, masks: Any, marks: Any, above: Any, runs: Any
+) -> Any:
     """Undo a row's filter run by run.
 
     Args:
@@ -264,6 +280,7 @@ def _row_runs(raw: Any, at: int, pixels: int, size: int, marks: Any, above: Any,
         at: Where the row's pixels begin.
         pixels: How many there are.
         size: Bytes of a pixel; 1 where a byte holds several.
+        masks: uint64, room for 64.
         marks: int64, room for a row's marks.
         above: int64 and uint32, where the runs of the row above end [pixels], and their values, the
             first byte lowest; of a first row one run of zeros.
@@ -275,7 +292,7 @@ def _row_runs(raw: Any, at: int, pixels: int, size: int, marks: Any, above: Any,
     kind = raw[at - 1]
     if kind > _PAETH:
         return signed(-1)
-    many = _marks(raw, at, pixels, size, kind == _NONE, marks)
+    many = _marks(raw, at, pixels, size, kind == _NONE, masks, marks)
     if kind <= _SUB:
         return _runs_of_marks(raw, at, size, kind == _SUB, marks, many, runs)
     if kind == _UP:
@@ -361,9 +378,9 @@ def _compiled(sources: int) -> Any:
     @compiled(cache=True)
     def count_rows(
         raw: Any, height: int, width: int, samples: int, depth: int, class_of: Any, value_of: Any,
-        counts: Any, digest: Any, marks: Any, above: Any, runs: Any,
+        counts: Any, digest: Any, masks: Any, marks: Any, above: Any, runs: Any,
     ) -> Any:  # fmt: skip
-        """See `count`; the last three are room for a row's marks, and the runs of two rows."""
+        """See `count`; the last four are room, see `_room`."""
         size = signed(2 if samples * depth == 16 else 1)
         row_bytes = (width * samples * depth + 7) // 8
         mark = _mixed(np.uint64(0), height, width)
@@ -372,7 +389,7 @@ def _compiled(sources: int) -> Any:
             return signed(0)
         for row in range(height):
             at = row * (1 + row_bytes) + 1
-            many = _row_runs(raw, at, row_bytes // size, size, marks, above, runs)
+            many = _row_runs(raw, at, row_bytes // size, size, masks, marks, above, runs)
             if many < 0:
                 return row
             if depth < 8:
@@ -417,21 +434,20 @@ def count(
     Returns:
         Rows counted: ``height``, or the first row with a filter that PNG does not know.
     """
-    marks, above, runs = _room(width)
     return int(
         _count_rows(
-            raw, height, width, samples, depth, class_of, value_of, counts, digest, marks, above,
-            runs,
+            raw, height, width, samples, depth, class_of, value_of, counts, digest, *_room(width)
         )
-    )  # fmt: skip
+    )
 
 
-def _room(width: int) -> tuple[Any, Any, Any]:
-    """This thread's room for a row's marks, and for the ends and values of the runs of two."""
-    room: tuple[Any, Any, Any] | None = getattr(_local, "room", None)
-    if room is None or len(room[0]) < width + 1 + _BLOCK:
+def _room(width: int) -> tuple[Any, Any, Any, Any]:
+    """This thread's room: a row's masks and marks, and the ends and values of the runs of two."""
+    room: tuple[Any, Any, Any, Any] | None = getattr(_local, "room", None)
+    if room is None or len(room[1]) < width + 1 + _BLOCK:
         above, runs = (
             (np.zeros(width + 2, np.int64), np.zeros(width + 2, np.uint32)) for _ in range(2)
         )
-        room = _local.room = (np.zeros(width + 1 + _BLOCK, np.int64), above, runs)
+        masks, marks = np.zeros(_WORD_BITS, np.uint64), np.zeros(width + 1 + _BLOCK, np.int64)
+        room = _local.room = (masks, marks, above, runs)
     return room

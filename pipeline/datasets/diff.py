@@ -1,7 +1,7 @@
 """Two datasets compared: frames, splits, distributions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
@@ -12,11 +12,15 @@ import pyarrow.compute as pc
 
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.row_counts import class_sums
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from query.frames.sampling import hashes_of_column
 from query.sets.distances import Distance, distance
+
+_MEASURES = dict.fromkeys(each.name for each in fields(Distance))
+"""The distances of what cannot be compared: None."""
 
 _ROWS = pa.schema([(name, pa.string()) for name in ("fkey", "change", "before", "after")])
 
@@ -36,9 +40,9 @@ class ShareChange:
 
     value: str
     """Class name, camera or scene."""
-    before: float
-    """Its share in the first (0 to 1)."""
-    after: float
+    before: float | None
+    """Its share in the first (0 to 1); None of a class that its labels do not have."""
+    after: float | None
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Compared:
     """Distribution in both datasets, and its distance."""
 
     values: tuple[ShareChange, ...]
-    distance: Distance
+    distance: Distance | None
+    """Of the values that both have a share of; None where there are none."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,9 @@ def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> Data
     columns = (fkeys, old.filter(differ), new.filter(differ))
     moved = [Moved(*frame) for frame in zip(*(c.to_pylist() for c in columns), strict=True)]
     sums = [class_sums(manifest.frames, len(manifest.header.classes)) for manifest in (one, other)]
-    names = list(dict.fromkeys([*one.header.classes, *other.header.classes]))
+    # A class is a tag: another class list may have another name of it.
+    names = {**_names(other), **_names(one)}
+    names = {tag: names[tag] for tag in dict.fromkeys([*tags_of(one), *tags_of(other)])}
     return DatasetDiff(
         f"{before.name}@{before.version}",
         f"{after.name}@{after.version}",
@@ -90,7 +97,7 @@ def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> Data
         _only(right, np.isin(right_names, left_names)),
         _only(left, np.isin(left_names, right_names)),
         tuple(sorted(moved, key=lambda frame: frame.fkey)),
-        _compared(
+        _of_classes(
             names,
             *(_pixels(m, pixels) for m, (pixels, _) in zip((one, other), sums, strict=True)),
         ),
@@ -108,27 +115,46 @@ def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> dict[str, str]:
     return dict(zip(own["fkey"].to_pylist(), own["split"].to_pylist(), strict=True))
 
 
+def _names(manifest: Manifest) -> dict[str, str]:
+    """Name of each class by its tag."""
+    return dict(zip(tags_of(manifest), manifest.header.classes, strict=True))
+
+
 def _pixels(manifest: Manifest, sums: npt.NDArray[np.int64]) -> dict[str, float]:
     shares = (sums / max(int(sums.sum()), 1)).tolist()
-    return dict(zip(manifest.header.classes, shares, strict=True))
+    return dict(zip(tags_of(manifest), shares, strict=True))
 
 
 def _shares(manifest: Manifest, frames: npt.NDArray[np.int64]) -> dict[str, float]:
-    return dict(zip(manifest.header.classes, (frames / len(manifest)).tolist(), strict=True))
+    return dict(zip(tags_of(manifest), (frames / len(manifest)).tolist(), strict=True))
+
+
+def _of_classes(
+    names: Mapping[str, str], before: Mapping[str, float], after: Mapping[str, float]
+) -> Compared:
+    return _compared(_changes(names, before, after))
+
+
+def _changes(
+    names: Mapping[str, str], before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[ShareChange, ...]:
+    return tuple(ShareChange(name, before.get(tag), after.get(tag)) for tag, name in names.items())
 
 
 def _presence(
-    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+    names: Mapping[str, str], before: Mapping[str, float], after: Mapping[str, float]
 ) -> Compared:
     """Shares that do not sum to 1: their distance is the classes' mean of two-valued ones."""
     changes = _changes(names, before, after)
-    of_each = [distance([c.before, 1 - c.before], [c.after, 1 - c.after]) for c in changes]
+    of_each = [distance([p, 1 - p], [q, 1 - q]) for p, q in _shared(changes)]
+    if not of_each:
+        return Compared(changes, None)
     return Compared(
         changes,
         Distance(
             float(np.mean([d.total_variation for d in of_each])),
             float(np.mean([d.jensen_shannon for d in of_each])),
-            max((d.largest_difference for d in of_each), default=0.0),
+            max(d.largest_difference for d in of_each),
         ),
     )
 
@@ -138,21 +164,28 @@ def _by_column(column: str, left: pa.Table, right: pa.Table) -> Compared:
     for rows in (left, right):
         counts = rows[column].value_counts().to_pylist()
         shares.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
-    return _compared(sorted(set(shares[0]) | set(shares[1])), shares[0], shares[1])
+    values = sorted(set(shares[0]) | set(shares[1]))
+    return _compared(
+        tuple(
+            ShareChange(each, shares[0].get(each, 0.0), shares[1].get(each, 0.0)) for each in values
+        )
+    )
 
 
-def _compared(
-    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
-) -> Compared:
-    changes = _changes(names, before, after)
-    apart = distance([c.before for c in changes], [c.after for c in changes])
+def _compared(changes: tuple[ShareChange, ...]) -> Compared:
+    """Shares that sum to 1; those of the values that both have are scaled to it."""
+    shared = _shared(changes)
+    apart = distance([p for p, _ in shared], [q for _, q in shared]) if shared else None
     return Compared(changes, apart)
 
 
-def _changes(
-    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
-) -> tuple[ShareChange, ...]:
-    return tuple(ShareChange(n, before.get(n, 0.0), after.get(n, 0.0)) for n in names)
+def _shared(changes: Sequence[ShareChange]) -> list[tuple[float, float]]:
+    """Shares of the values that both datasets have."""
+    return [
+        (change.before, change.after)
+        for change in changes
+        if change.before is not None and change.after is not None
+    ]
 
 
 def diff_to_json(diff: DatasetDiff, most: int | None = None) -> dict[str, Any]:
@@ -170,7 +203,7 @@ def diff_to_json(diff: DatasetDiff, most: int | None = None) -> dict[str, Any]:
         "moved": [vars(frame) for frame in diff.moved[:most]],
         **{
             name: {
-                "distance": compared.distance.to_json(),
+                "distance": _MEASURES if compared.distance is None else compared.distance.to_json(),
                 "values": [vars(change) for change in compared.values],
             }
             for name, compared in (

@@ -1,7 +1,7 @@
 """mmsegmentation: images, masks, lists of names, and a config fragment that names them.
 
-Source: open-mmlab/mmsegmentation, mmseg/datasets/basesegdataset.py; open-mmlab/mmengine,
-docs/en/advanced_tutorials/config.md (predefined variables).
+Source: open-mmlab/mmsegmentation, mmseg/datasets/basesegdataset.py; open-mmlab/mmengine, its
+tutorial on configs (predefined variables).
 """
 
 from collections import defaultdict

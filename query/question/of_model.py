@@ -3,12 +3,14 @@
 uncertainty                          the model's tag, demo_uncertainty
 confusion(pedestrian, bicycle)       pixels that are pedestrian and that it took for bicycle
 confusion("Obstacles / trash", car)  a class's name as the class list has it, quoted or not
+confusion(vehicle, pedestrian)       the same of all classes of a class group
 """
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
@@ -138,7 +140,8 @@ class _Names:
     def _pixels(self, match: re.Match[str]) -> str:
         """Pixels of a cell in Db2's SQL; 0 for a validated frame without it, none for another.
 
-        None, too, where the frame's data set does not have the class that is the truth.
+        None, too, where the frame's data set does not have the class that is the truth. A class
+        group stands for its classes, and no pixel that the model took for what it is counts then.
         """
         # Of validations: a prediction compares with no truth.
         accuracy = f"{self.scored.prefix}_accuracy"
@@ -149,26 +152,39 @@ class _Names:
             )
         truth, predicted = (self._class(_name(name)) for name in match.groups())
         of_cell = (
-            f"model = {quoted(self.scored.model)} and truth = {quoted(truth)} "
-            f"and predicted = {quoted(predicted)}"
+            f"model = {quoted(self.scored.model)} and truth {self._among(truth)} "
+            f"and predicted {self._among(predicted)}"
         )
+        if self._is_group(truth) or self._is_group(predicted):
+            of_cell += " and truth <> predicted"
         known = f"{accuracy} is not null"
-        if truth in self.snapshot.classes:
+        if truth in self.snapshot.classes or self._is_group(truth):
             known += f' and "{truth}" is not null'
         return (
             f"case when {known} then coalesce((select "
             f"sum(pixels) from {CONFUSION_CELLS} where frame = fkey and {of_cell}), 0) end"
         )
 
+    def _among(self, tag: str) -> str:
+        """What holds for a cell's class that is this one, or one of this class group."""
+        if not self._is_group(tag):
+            return f"= {quoted(tag)}"
+        return f"in ({', '.join(map(quoted, self.snapshot.groups[tag]))})"
+
+    def _is_group(self, tag: str) -> bool:
+        # A class map may have merged classes to one that is called as the group.
+        return tag in self.snapshot.groups and tag not in self._own_classes
+
     def _class(self, name: str) -> str:
-        classes = self.snapshot.classes
-        tags = {title.lower(): tag for tag, title in classes.items()}
+        known = self.snapshot.classes_and_groups
+        tags = {title.lower(): tag for tag, title in known.items()}
         tag = tags.get(name.lower(), name.lower())
         # A model's classes may be others than those of labels: a class map merges them.
-        if tag not in classes and tag not in self._own_classes():
-            raise UnknownName("class", name, {*classes, *classes.values(), *self._own_classes()})
+        if tag not in known and tag not in self._own_classes:
+            raise UnknownName("class", name, {*known, *known.values(), *self._own_classes})
         return tag
 
+    @cached_property
     def _own_classes(self) -> set[str]:
         """The classes of the model's cells."""
         cells = f"FROM {CONFUSION_CELLS} WHERE truth IS NOT NULL AND model = ?"

@@ -348,7 +348,8 @@ def test_sets_of_one_s_own(served: Served) -> None:
     for number, method in enumerate(built):
         dataset = served.make("cora", name=f"built{number}", method=method, seed=3)
         assert dataset["name"] == f"cora~built{number}"
-        assert dataset == served.get("cora", f"/v1/datasets/cora~built{number}")
+        shown = served.get("cora", f"/v1/datasets/cora~built{number}")
+        assert shown == dataset | {"layouts": [{"layout": "a2d2", "sources": ["a2d2"]}]}
         assert (
             dataset["question"]["method"]["method"]
             == dataset["report"]["method"]
@@ -597,7 +598,8 @@ def test_what_is_seen_follows_the_collections(served: Served) -> None:
             assert served.ask("carl", "GET", f"/v1/{gone}").status_code == 404
     finally:
         assert served.ask("root", "PUT", path).status_code == 200
-    assert served.get("carl", "/v1/datasets/carl~mine") == dataset
+    shown = served.get("carl", "/v1/datasets/carl~mine")
+    assert shown == dataset | {"layouts": [{"layout": "a2d2", "sources": ["a2d2"]}]}
     assert served.get("carl", "/v1/datasets/hidden")["frames"] == served.hidden["frames"]
 
 

@@ -233,7 +233,8 @@ CVAT = """<annotations><version>1.1</version><meta><task><labels>
 <polygon label="sky" points="0,0;6,0;6,2;0,2" z_order="0"/>
 <mask label="car" rle="1, 2, 1" left="4" top="2" width="2" height="2" z_order="1"/>
 <polygon label="sky" points="2,0;4,0;4,2;2,2" z_order="1"/>
-<box label="car" xtl="0" ytl="0" xbr="6" ybr="4" z_order="9"/>
+<polyline label="car" points="0,0;6,4" z_order="9"/><cuboid label="car" z_order="9"/>
+<points label="moon" points="1,1" z_order="9"/><polyline label="sky" points="0,0;6,4"/>
 </image>
 <image id="1" name="front/b.png" width="6" height="4">
 <polygon label="moon" points="1,1;3,1;3,3" z_order="0"/></image>
@@ -245,7 +246,7 @@ CVAT = """<annotations><version>1.1</version><meta><task><labels>
 
 
 def test_cvat(tmp_path: Path) -> None:
-    """By z_order, then in the file's order; masks along rows; boxes are no areas."""
+    """By z_order, then in the file's order; masks along rows; lines and cuboids are no areas."""
     annotations = tmp_path / "annotations.xml"
     annotations.write_text(CVAT)
     put_image(tmp_path / "front/a.png")
@@ -258,12 +259,111 @@ def test_cvat(tmp_path: Path) -> None:
         ("d.png", "shape 1: mask of 2 x 2 pixels at 1, 0: expected one within the frame of 2 x 2"),
         ("e.png", "2 x -2 pixels; expected at least 1 x 1, at most 33,554,432"),
     ]
-    assert done.left_out == {"shapes that are no areas: box": 1}
+    no_areas = {"polyline": 2, "cuboid": 1, "points": 1}
+    assert done.left_out == {
+        f"shapes that are no areas: {kind}": count for kind, count in no_areas.items()
+    }
     annotations.write_text(CVAT[:-20])
     with pytest.raises(BadFile, match="is no XML: "):
         convert("cvat", [annotations], tmp_path)
-    annotations.write_text("<annotations><track/></annotations>")
-    with pytest.raises(BadFile, match="is CVAT for video"):
+
+
+CVAT_SHAPES = """<annotations>
+<meta><task><labels><label><name>car</name></label></labels></task></meta>
+<image id="0" name="a.png" width="6" height="4">
+<box label="car" xtl="1.00" ytl="1.00" xbr="4.00" ybr="3.00" z_order="0"/></image>
+<image id="1" name="b.png" width="6" height="4">
+<box label="car" xtl="1" ytl="0" xbr="5" ybr="2" rotation="90.00" z_order="0"/></image>
+<image id="2" name="c.png" width="6" height="4">
+<ellipse label="car" cx="3" cy="2" rx="2" ry="1" z_order="0"/></image>
+<image id="3" name="d.png" width="6" height="4">
+<ellipse label="car" cx="3" cy="2" rx="2" ry="1" rotation="90.00" z_order="0"/></image>
+<image id="4" name="e.png" width="4" height="4">
+<ellipse label="car" cx="2" cy="2" rx="3" ry="0.5" rotation="45.00" z_order="0"/></image>
+<image id="5" name="f.png" width="4" height="4">
+<ellipse label="car" cx="-1" cy="9" rx="3" ry="3" z_order="0"/>
+<ellipse label="car" cx="0" cy="0" rx="1.6" ry="1.6" z_order="0"/></image>
+<image id="6" name="g.png" width="6" height="4">
+<box label="car" xtl="1" ytl="nan" xbr="5" ybr="2" z_order="0"/></image>
+<image id="7" name="h.png" width="6" height="4">
+<ellipse label="car" cx="3" cy="2" rx="2" ry="0" z_order="0"/></image>
+</annotations>"""
+
+
+def test_cvat_boxes_and_ellipses(tmp_path: Path) -> None:
+    """They are areas, turned clockwise, too, and cut off at the frame's edge."""
+    annotations = tmp_path / "annotations.xml"
+    annotations.write_text(CVAT_SHAPES)
+    done = convert("cvat", [annotations], tmp_path)
+    drawn = {
+        "a": ["000000", "011100", "011100", "000000"],
+        "b": ["001100", "001100", "001100", "000000"],
+        "c": ["000000", "011110", "011110", "000000"],
+        "d": ["001100", "001100", "001100", "001100"],
+        "e": ["1000", "0100", "0010", "0001"],
+        "f": ["1100", "1000", "0000", "0000"],
+    }
+    for name, rows in drawn.items():
+        assert label(tmp_path / f"labels/{name}.png") == rows, name
+    assert reasons(done) == [
+        ("g.png", "box: ytl 'nan': expected a number"),
+        ("h.png", "shape 1: ellipse of radii 2.0 and 0.0: expected radii above 0"),
+    ]
+
+
+CVAT_VIDEO = """<annotations><version>1.1</version><meta><task><mode>interpolation</mode>
+<start_frame>0</start_frame><stop_frame>8</stop_frame><frame_filter>step=2</frame_filter>
+<labels><label><name>sky</name></label><label><name>car</name></label></labels>
+<original_size><width>6</width><height>4</height></original_size></task></meta>
+<track id="0" label="car">
+<box frame="0" keyframe="1" outside="0" xtl="0" ytl="0" xbr="2" ybr="2" z_order="1"/>
+<box frame="2" keyframe="0" outside="0" xtl="1" ytl="0" xbr="3" ybr="2" z_order="1"/>
+<box frame="4" keyframe="1" outside="1" xtl="2" ytl="0" xbr="4" ybr="2" z_order="1"/>
+<box frame="6" keyframe="1" outside="0" xtl="3" ytl="0" xbr="5" ybr="2" z_order="1"/></track>
+<track id="1" label="sky">
+<polygon frame="0" keyframe="1" outside="0" points="0,0;6,0;6,1;0,1" z_order="0"/>
+<polygon frame="2" keyframe="1" outside="1" points="0,0;6,0;6,1;0,1" z_order="0"/></track>
+<track id="2" label="car"><points frame="0" keyframe="1" outside="0" points="1,1"/>
+<points frame="2" keyframe="1" outside="1" points="1,1"/></track>
+%s</annotations>"""
+
+
+def test_cvat_video(tmp_path: Path) -> None:
+    """Tracks show objects frame by frame, not where they are outside; each frame has a label."""
+    annotations = tmp_path / "annotations.xml"
+    annotations.write_text(CVAT_VIDEO % "")
+    put_image(tmp_path / "frame_000002.jpg")
+    done = convert("cvat", [annotations], tmp_path)
+    assert (done.expected, done.written, done.problems) == (5, 5, [])
+    assert done.images_missing == 4
+    assert done.left_out == {"shapes that are no areas: points": 1}
+    empty = ["000000"] * 4
+    drawn = {
+        0: ["221111", "220000", "000000", "000000"],
+        2: ["022000", "022000", "000000", "000000"],
+        4: empty,
+        6: ["000220", "000220", "000000", "000000"],
+        8: empty,
+    }
+    for frame, rows in drawn.items():
+        assert label(tmp_path / f"labels/frame_{frame:06d}.png") == rows, frame
+    tracks = """<track id="3" label="moon">
+<box frame="8" keyframe="1" outside="0" xtl="3" ytl="0" xbr="5" ybr="2"/></track>
+<track id="4" label="car"><box frame="0" keyframe="1" outside="0" xtl="0" ytl="0" xbr="1" ybr="1"/>
+<box frame="4" keyframe="1" outside="0" xtl="0" ytl="0" xbr="1" ybr="1"/></track>"""
+    annotations.write_text(CVAT_VIDEO % tracks)
+    assert reasons(convert("cvat", [annotations], tmp_path)) == [
+        ("frame_000002.jpg", "track 4: has no shape here between two others"),
+        ("frame_000008.PNG", "track 3: 'moon' is none of the file's labels"),
+    ]
+    annotations.write_text(CVAT_VIDEO % '<track id="3" task_id="1" label="car"/>')
+    with pytest.raises(BadFile, match="is of a project of several tasks; export each task"):
+        convert("cvat", [annotations], tmp_path)
+    annotations.write_text(CVAT_VIDEO.replace('frame="6"', 'frame="-6"') % "")
+    with pytest.raises(BadFile, match="box: frame '-6': expected a number below 1,000,000"):
+        convert("cvat", [annotations], tmp_path)
+    annotations.write_text(CVAT_VIDEO.replace("8</stop", "99999999999</stop") % "")
+    with pytest.raises(BadFile, match="expected at least one, none from 1,000,000 on"):
         convert("cvat", [annotations], tmp_path)
 
 

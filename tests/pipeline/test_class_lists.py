@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from api.schemas.datasets import LayoutOfSources
 from api.schemas.new_datasets import NewDataset, NewExtension, NewSplit
 from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.datasets.rebuild_dataset import rebuild_dataset
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.sources import recorded_source
@@ -20,6 +22,7 @@ from framesift.errors import BadFile as ClientBadFile
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.layouts.read_layout import preset
 from ingest.scan.scan import scan_source
+from pipeline.datasets.diff import diff_datasets, diff_to_json
 from pipeline.datasets.export import write_export
 from pipeline.manifest import Manifest
 from pipeline.prepared.class_file import write_class_file
@@ -27,6 +30,7 @@ from pipeline.prepared.decoded_frames import DecodedFrames
 from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.class_map import ClassMap
 from query.question.question import Question
+from query.sets.distances import Distance
 from query.sets.methods import Demand
 from tests.ingest.scene_folders import BICYCLE, CAR, CLASS_LIST, SKY, add_frame, make_tree
 from tests.pipeline.homes import add_source, open_home
@@ -117,6 +121,57 @@ def test_sources_together(home: Workspace) -> None:
     assert split.header.layouts == dict.fromkeys(("a", "a2", "turned"), layout)
     written = json.loads((Path(dataset.manifest) / "manifest.json").read_text())
     assert [row["sources"] for row in written["layouts"]] == [["a", "a2", "turned"]]
+
+
+def test_layouts_are_named(home: Workspace) -> None:
+    """With the sources that they are of; none is said where the manifest is lost."""
+    session = Session(home)
+    dataset = of(home, "a", "a2", name="alike")
+    one = LayoutOfSources(layout="a2d2", sources=["a", "a2"])
+    assert session.datasets.get("alike").layouts == [one]
+    header = Path(dataset.manifest) / "manifest.json"
+    document = json.loads(header.read_text())
+    own = {"sources": ["a2"], "layout": {"images": "{frame}.png"}}
+    document["layouts"] = [document["layouts"][0] | {"sources": ["a"]}, own]
+    header.write_text(json.dumps(document))
+    assert session.datasets.get("alike").layouts == [
+        LayoutOfSources(layout="a2d2", sources=["a"]), LayoutOfSources(layout="", sources=["a2"]),
+    ]  # fmt: skip
+    header.write_text("{")
+    assert session.datasets.get("alike").layouts is None
+    header.unlink()
+    assert session.datasets.get("alike").layouts is None
+
+
+def test_diff(home: Workspace) -> None:
+    """A class that one dataset's labels do not have is unknown there, and not compared.
+
+    A class is a tag, whatever its name; of one that both have and that no pixel shows, 0 is said.
+    """
+    part, more, small = (of(home, name) for name in ("part", "more", "small"))
+    diff = diff_datasets(home.records, part, more)
+    assert [(each.value, each.before, each.after) for each in diff.pixels.values] == [
+        ("Car", 3 / 11, 3 / 15), ("Sky", 8 / 11, 10 / 15), ("Bicycle", None, 2 / 15),
+        ("Tree", None, 0),
+    ]  # fmt: skip
+    assert [(each.value, each.before, each.after) for each in diff.presence.values] == [
+        ("Car", 1, 1), ("Sky", 1, 1), ("Bicycle", None, 1), ("Tree", None, 0),
+    ]  # fmt: skip
+    assert diff.pixels.distance is not None
+    assert diff.pixels.distance.total_variation == pytest.approx(3 / 11 - 3 / 13)
+    assert diff.presence.distance == Distance(0, 0, 0)
+    body = diff_to_json(diff)
+    assert body["class_pixels"]["values"][2] == {
+        "value": "Bicycle", "before": None, "after": 2 / 15,
+    }  # fmt: skip
+    back = diff_datasets(home.records, more, part)
+    assert [(each.value, each.after) for each in back.presence.values] == [
+        ("Car", 1), ("Bicycle", None), ("Sky", 1), ("Tree", None),
+    ]  # fmt: skip
+    renamed = diff_datasets(home.records, part, small)
+    assert [(each.value, each.after) for each in renamed.presence.values] == [
+        ("Car", 1), ("Sky", 1), ("bicycle", 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.wide

@@ -53,6 +53,7 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     presence = {change.value: change for change in difference.presence.values}
     assert presence["Car"].after == 1.0
     assert presence["Bicycle"].before == front.class_frames["bicycle"] / front.frames
+    assert difference.pixels.distance is not None
     assert 0 < difference.pixels.distance.total_variation < 1
     rows = diff_to_rows(difference).to_pylist()
     assert [row["fkey"] for row in rows] == [*difference.added, *difference.removed]
@@ -62,6 +63,7 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     assert diff_to_rows(difference, 0).num_rows == 0
     same = diff_datasets(workspace.records, front, front)
     assert (same.added, same.removed, same.moved) == ({}, {}, ())
+    assert same.scenes.distance is not None
     assert same.scenes.distance.total_variation == 0
     assert len(diff_to_json(difference, 1)["removed"]) == min(1, len(difference.removed))
 

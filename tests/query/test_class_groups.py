@@ -276,18 +276,42 @@ def test_confusions(own: CatalogLocation) -> None:
     keys = ["city/a1", "city/a2", "street/b1", "clouds/c1"]
     fkeys = [f"c1:{key.split('/')[0]}:{key}" for key in keys]
     scores = pa.table({"fkey": fkeys, "accuracy": [0.5] * 4})
+    of_a1 = [
+        ("truck", "car", 7), ("truck", "truck", 100), ("truck", "sky", 20), ("car", "bus", 300),
+        ("sky", "car", 1000), ("sky", "sky", 4000),
+    ]  # fmt: skip
+    truth, predicted, pixels = zip(*of_a1, strict=True)
     cells = pa.table(
         {
-            "fkey": fkeys[:1], "truth": ["truck"], "predicted": ["car"],
-            "pixels": pa.array([7], pa.int32()),
+            "fkey": fkeys[:1] * len(of_a1), "truth": truth, "predicted": predicted,
+            "pixels": pa.array(pixels, pa.int32()),
         }
     )  # fmt: skip
     write_scores(store, "m", "aa", scores, cells)
+    # Another model's class is called as the group: it is meant, and not the group.
+    own = pa.table(
+        {
+            "fkey": fkeys[:1], "truth": ["vehicle"], "predicted": ["sky"],
+            "pixels": pa.array([9], pa.int32()),
+        }
+    )  # fmt: skip
+    write_scores(store, "merged", "bb", scores, own)
+    of_merged = Question(model="merged", where="confusion(vehicle, sky) = 9")
+    assert chosen(store, of_merged) == ["city/a1"]
     for where, found in {
         "confusion(truck, car) = 7": ["city/a1"],
         "confusion(truck, car) < 7": ["city/a2"],
         "confusion(truck, car) is null": ["clouds/c1", "street/b1"],
         "confusion(car, truck) = 0": ["city/a1", "city/a2", "street/b1"],
+        "confusion(truck, truck) = 100": ["city/a1"],
+        # A group is all of its classes, and a pixel that was taken for what it is is no confusion.
+        "confusion(vehicle, sky) = 20": ["city/a1"],
+        "confusion(Sky, VEHICLE) = 1000": ["city/a1"],
+        "confusion(vehicle, vehicle) = 307": ["city/a1"],
+        "confusion(vehicle, truck) = 0": ["city/a1", "city/a2", "street/b1"],
+        "confusion(truck, vehicle) = 7": ["city/a1"],
+        "confusion(vehicle, sky) = 0": ["city/a2", "street/b1"],
+        "confusion(vehicle, sky) is null": ["clouds/c1"],
     }.items():
         assert chosen(store, Question(model="m", where=where)) == found, where
     store.close()

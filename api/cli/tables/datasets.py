@@ -27,6 +27,10 @@ def show_dataset(dataset: Record) -> None:
     if dataset["models"]:
         stdout.print(f"models {', '.join(dataset['models'])}")
     stdout.print(f"manifest {dataset['manifest']}")
+    for row in dataset.get("layouts") or ():
+        stdout.print(
+            visible(f"layout {row['layout'] or 'without a name'}: {', '.join(row['sources'])}")
+        )
     absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]
     if absent:
         stdout.print(f"classes without a pixel in it: {', '.join(absent)}")
@@ -117,20 +121,27 @@ def show_diff(diff: Mapping[str, Any]) -> None:
         [
             (
                 change["value"],
-                f"{100 * change['before']:.3f}",
-                f"{100 * change['after']:.3f}",
-                f"{100 * frames[change['value']]['before']:.2f}",
-                f"{100 * frames[change['value']]['after']:.2f}",
+                *(_per_cent(change[side], 3) for side in ("before", "after")),
+                *(_per_cent(frames[change["value"]][side], 2) for side in ("before", "after")),
             )
             for change in diff["class_pixels"]["values"]
             if frames[change["value"]]["before"] or frames[change["value"]]["after"]
         ],
     )
+    for side in ("before", "after"):
+        absent = [name for name, change in frames.items() if change[side] is None]
+        if absent:
+            stdout.print(
+                visible(
+                    f"not compared, as the labels of {diff[side]} have no such class: "
+                    f"{', '.join(absent)}"
+                )
+            )
     measures = ("total_variation", "jensen_shannon", "largest_difference")
     emit_table(
         ("distance of", "total variation", "Jensen-Shannon", "largest difference"),
         [
-            (name, *(f"{diff[key]['distance'][measure]:.4f}" for measure in measures))
+            (name, *(_distance(diff[key]["distance"][measure]) for measure in measures))
             for name, key in (
                 ("class pixels", "class_pixels"),
                 ("frames with a class", "class_frames"),
@@ -139,3 +150,11 @@ def show_diff(diff: Mapping[str, Any]) -> None:
             )
         ],
     )
+
+
+def _per_cent(share: float | None, places: int) -> str:
+    return "-" if share is None else f"{100 * share:.{places}f}"
+
+
+def _distance(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

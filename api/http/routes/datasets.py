@@ -22,7 +22,13 @@ from api.http.pages import CurrentPage, Paging
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS
 from api.schemas.base import set_fields
-from api.schemas.datasets import DatasetBody, DatasetRemoved, DatasetsAnswer, DiffAnswer
+from api.schemas.datasets import (
+    DatasetAnswer,
+    DatasetBody,
+    DatasetRemoved,
+    DatasetsAnswer,
+    DiffAnswer,
+)
 from api.schemas.new_datasets import DatasetChange, NewDataset, NewExtension, NewReduction, NewSplit
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 
@@ -75,7 +81,7 @@ def _after(page: Paging) -> tuple[str, int] | None:
 
 
 @router.get("/datasets/{name}", rule=READ)
-def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody:
+def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetAnswer:
     """A dataset's newest version, or "name@version"."""
     return session.datasets.get(name)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.schemas.datasets import DatasetBody, DatasetRemoved
+from api.schemas.datasets import DatasetAnswer, DatasetBody, DatasetRemoved, LayoutOfSources
 from api.services.call import Service
-from catalog.errors import InvalidInput
+from catalog.errors import FramesiftError, InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.values import Owner
@@ -135,11 +135,31 @@ class Datasets(Service):
         versions = newest_datasets(self._workspace.records, limit=limit, holding=holding)
         return [self._body(version) for version in versions]
 
-    def get(self, name: str) -> DatasetBody:
+    def get(self, name: str) -> DatasetAnswer:
         """A dataset's newest version, or NAME@VERSION."""
         records = self._workspace.readable_records
         dataset = recorded_dataset(records, name)
-        return self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
+        body = self._body(dataset, models_of_datasets(records, [dataset.id]).get(dataset.id, ()))
+        return DatasetAnswer(**dict(body), layouts=self._layouts(dataset))
+
+    def _layouts(self, dataset: "Dataset") -> builtins.list[LayoutOfSources] | None:
+        header = Path(dataset.manifest) / "manifest.json"
+        try:
+            if self._workspace.is_limited or not header.is_file():
+                # The part that the user sees, or what lies in S3; a manifest's reader takes longer.
+                from pipeline.manifest import layout_rows
+                from pipeline.manifest_store import read_manifest
+
+                layouts = read_manifest(self._workspace.records, dataset).header.layouts
+                rows = layout_rows(layouts)
+            else:
+                rows = json.loads(header.read_bytes())["layouts"]
+            return [
+                LayoutOfSources(layout=row["layout"].get("name", ""), sources=row["sources"])
+                for row in rows
+            ]
+        except (FramesiftError, OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
 
     def exported(
         self,
