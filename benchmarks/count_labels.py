@@ -3,8 +3,9 @@
     A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.count_labels [--rewritten]
 
 Then the same labels as id maps, each as Pillow writes it: 8 bits of grey, a palette, the red
-of RGBA, and 16-bit instance maps of the labels' size and of 2048x1024. With --rewritten instead the
-same labels with the same colours: RGB and RGBA with all filters, and palettes.
+of RGBA, 16-bit instance maps of the labels' size and of 2048x1024, and panoptic labels, whose
+segments are a table of each label. With --rewritten instead the same labels with the same colours:
+RGB and RGBA with all filters, and palettes.
 Real labels when A2D2_ROOT is set, else the committed sample frames. Every way runs on the same
 labels in one process; ways take turns, so that a slow moment of the machine hits all of them, and
 the least CPU time per label of several rounds counts. Counts are compared before anything is timed.
@@ -29,10 +30,11 @@ import numpy.typing as npt
 from PIL import Image
 
 from ingest.labels import pixel_count
-from ingest.labels.class_list import ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
 from ingest.labels.pixel_count import PixelCounts, count_pixels
 from ingest.labels.png_chunks import PngChunks, take_apart
+from ingest.labels.segments import Segments
 
 ROUNDS = 7
 Way = Callable[[bytes], Any]
@@ -141,14 +143,19 @@ def _measure_ids(labels: list[npt.NDArray[np.uint8]], palette: ClassList) -> Non
         ("RGBA, its red", "channel:0", _in_red),
         ("grey, 16 bits", "index//1000", lambda ids: Image.fromarray(_instances(ids))),
         ("the same, 2048x1024", "index//1000", lambda ids: Image.fromarray(_instances(_wide(ids)))),
+        ("panoptic", "panoptic", lambda ids: Image.fromarray(_panoptic(ids))),
     ):
         class_list = ClassList.from_json({"encoding": encoding, "classes": classes})
-        images = []
+        images, segments = [], {}
         for ids in labels:
             content = io.BytesIO()
             write(ids).save(content, "PNG")
             images.append(content.getvalue())
-        best = _measure(_id_ways(images, class_list), images)
+            if class_list.encoding.is_panoptic:
+                numbers = np.unique(_instances(ids)).tolist()
+                of_segment = {n: n // 1000 for n in numbers if n // 1000 != UNKNOWN_CLASS}
+                segments[images[-1]] = Segments(of_segment)
+        best = _measure(_id_ways(images, class_list, segments), images)
         mean = {name: sum(spent) / len(spent) for name, spent in best.items()}
         limit = mean["inflate"]
         cells = (
@@ -161,18 +168,27 @@ def _measure_ids(labels: list[npt.NDArray[np.uint8]], palette: ClassList) -> Non
 _ID_WAYS = ("Framesift", "inflate", "Pillow+bincount", "OpenCV+bincount")
 
 
-def _id_ways(images: list[bytes], class_list: ClassList) -> dict[str, Way]:
+def _id_ways(
+    images: list[bytes], class_list: ClassList, segments: dict[bytes, Segments]
+) -> dict[str, Way]:
     """Each way of counting ids, where its package is there; all count alike."""
     chunks = {png: take_apart(png) for png in images}
     table = class_list.lookup_table
+    if segments:  # a segment's id has one class in all labels, so that one table does for Pillow
+        table = np.full(1 << 24, UNKNOWN_CLASS, np.uint8)
+        for each in segments.values():
+            table[[*each.category_of]] = [*each.category_of.values()]
 
     def bincount(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        if values.ndim == 3:
+        if segments:
+            wide = values.astype(np.uint32)
+            values = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+        elif values.ndim == 3:
             values = values[..., 0]
         return np.bincount(table[values].ravel(), minlength=256)
 
     ways: dict[str, Way] = {
-        "Framesift": lambda png: count_pixels(png, class_list),
+        "Framesift": lambda png: count_pixels(png, class_list, segments.get(png)),
         "inflate": lambda png: deflate.zlib_decompress(
             chunks[png].pixels, chunks[png].header.inflated_bytes
         ),
@@ -185,7 +201,7 @@ def _id_ways(images: list[bytes], class_list: ClassList) -> dict[str, Way]:
             cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
         )
     for png in images:
-        counts = count_pixels(png, class_list).counts.tolist()
+        counts = count_pixels(png, class_list, segments.get(png)).counts.tolist()
         for name in ("Pillow+bincount", "OpenCV+bincount"):
             if name in ways and ways[name](png)[: len(class_list)].tolist() != counts:
                 sys.exit(f"counts differ from {name}: nothing is measured")
@@ -212,6 +228,14 @@ def _wide(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 def _instances(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
     """An instance map: the number of an instance changes every 400 pixels along a row."""
     return (ids.astype(np.uint16) * 1000 + np.arange(ids.shape[1]) // 400).astype(np.uint16)
+
+
+def _panoptic(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The same instances as segments of a panoptic label."""
+    numbers = _instances(ids).astype(np.uint32)
+    parts = (numbers & 255, numbers >> 8 & 255, numbers >> 16)
+    rgb: npt.NDArray[np.uint8] = np.stack(parts, axis=-1).astype(np.uint8)
+    return rgb
 
 
 def _image(png: bytes) -> Image.Image:

@@ -133,6 +133,8 @@ class Frame:
     """What the label shows, as catalog.frames.duplicates compares it; empty where unknown."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Tags that names give: those of the layout of its source."""
+    label_segments: str | None = None
+    """Of a panoptic label, by which it was counted (ingest.labels.segments); None of others."""
 
 
 @dataclass(frozen=True, slots=True)

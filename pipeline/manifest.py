@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,8 @@ class FrameFile:
     """
     digest: str | None
     """Of its content, "sha256:<hex>"; None where it is not known."""
+    segments: str | None = None
+    """Of a panoptic label (ingest.labels.segments); None of any other file."""
 
     @property
     def path(self) -> str:
@@ -206,14 +209,18 @@ class Manifest:
     def files(self, kind: str) -> Iterator[FrameFile | None]:
         """Each frame's "image" or "label", in order, one after another; None where it has none."""
         header, columns = self.header, (f"{kind}_source", kind, *(f"{kind}_{n}" for n in _DETAILS))
+        segments = self.frames["label_segments"].to_pylist() if kind == "label" else repeat(None)
         of_frames = zip(*(self.frames[name].to_pylist() for name in columns), strict=True)
-        for source, key, size, version, digest in of_frames:
+        for (source, key, size, version, digest), its_segments in zip(
+            of_frames, segments, strict=False
+        ):
             if key is None:
                 yield None
                 continue
             location = versioned_key(key, size, version) if header.staged else key
             known = None if header.staged else version
-            yield FrameFile(source, header.roots[source], location, size, known, digest)
+            root = header.roots[source]
+            yield FrameFile(source, root, location, size, known, digest, its_segments)
 
     def write(self, folder: Path) -> "Manifest":
         """Write both files into ``folder``, the header last, each by a temporary file.
@@ -280,7 +287,8 @@ class StoredManifest:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
             roots = {name: _root(location, folder) for name, location in header.roots.items()}
             with pq.ParquetFile(frames_file) as file:
-                if set(names := file.schema_arrow.names) != set(FRAMES_SCHEMA.names):
+                names = file.schema_arrow.names
+                if {*names, SEGMENTS} != {*FRAMES_SCHEMA.names}:
                     raise KeyError(f"columns {', '.join(names)}")
                 manifest = cls(replace(header, roots=roots), folder, file.metadata.num_rows)
         for rows in manifest.portions(_NAMING):
@@ -289,22 +297,24 @@ class StoredManifest:
 
     def portions(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Columns of the rows, as FRAMES_SCHEMA has them, some ten thousand rows at a time."""
-        schema = pa.schema([FRAMES_SCHEMA.field(name) for name in columns])
         path = self.folder / FRAMES_FILE
         with (
             _being_read(self.folder),
             pq.ParquetFile(path, pre_buffer=False, buffer_size=_READ_BYTES) as file,
         ):
             for batch in file.iter_batches(_PORTION_ROWS, columns=[*columns]):
-                yield pa.table(batch).select(columns).cast(schema)
+                yield _as_frames(pa.table(batch), columns)
 
     def manifest(self) -> Manifest:
         """The manifest with all rows in memory."""
         with _being_read(self.folder):
             rows = pq.read_table(self.folder / FRAMES_FILE)
-            table = rows.select(FRAMES_SCHEMA.names).cast(FRAMES_SCHEMA)
+            table = _as_frames(rows, FRAMES_SCHEMA.names)
         return Manifest(self.header, table, self.folder)
 
+
+SEGMENTS = "label_segments"
+"""Column that manifests lack which were written before there were panoptic labels."""
 
 _NAMING = ("image_source", "label_source", "split")
 """Columns with names that the header knows."""
@@ -396,6 +406,18 @@ def layout_rows(layouts: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
 def _layouts_in(rows: Any) -> dict[str, Mapping[str, Any]]:
     """The layout of each source, of rows that `layout_rows` made."""
     return {source: dict(row["layout"]) for row in rows for source in row["sources"]}
+
+
+def _as_frames(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Columns of rows as FRAMES_SCHEMA has them.
+
+    Raises:
+        KeyError, pa.ArrowException: They are no manifest's.
+    """
+    if SEGMENTS in columns and SEGMENTS not in table.column_names:
+        table = table.append_column(SEGMENTS, pa.nulls(len(table), pa.string()))
+    schema = pa.schema([FRAMES_SCHEMA.field(name) for name in columns])
+    return table.select(columns).cast(schema)
 
 
 def _check_together(header: ManifestHeader, rows: pa.Table, folder: Path) -> None:

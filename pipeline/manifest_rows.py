@@ -25,6 +25,8 @@ FRAMES_SCHEMA = pa.schema(
         pa.field("label_size", pa.int64()),
         pa.field("label_version", pa.string()),
         pa.field("label_digest", pa.string()),
+        # Of a panoptic label, "id:category" with blanks between; null of all others.
+        pa.field("label_segments", pa.string()),
         # Pixels per class, in the header's class order; null where the frame has no label.
         pa.field("class_pixels", pa.list_(pa.int32())),
     ]

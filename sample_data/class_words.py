@@ -6,8 +6,8 @@ from ingest.labels.class_list import ClassKey, ClassList, tag_name
 from sample_data.classes import CLASS_OF_ENTRY, ENTRIES
 
 _ROAD = ("road",)
-_SIDEWALK = ("sidewalk", "pavement")
-_FENCE = ("fence",)
+_SIDEWALK = ("sidewalk", "pavement", "pavementmerged")
+_FENCE = ("fence", "fencemerged")
 _MARKING = ("general", "lanemkgsdriv", *_ROAD)
 _SIGNAL = ("traffic_light", "trafficlight")
 _SIGN = ("traffic_sign", "signsymbol", "traffic_sign_front", "signboard")
@@ -27,7 +27,13 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "Solid line": _MARKING,
     "Road blocks": ("guard_rail", "other_barrier", *_FENCE),
     "Tractor": ("vehicle_fallback", "other_vehicle", "othermoving", "truck"),
-    "Non-drivable street": ("nondrivable_fallback", "terrain", "roadshoulder", "grass"),
+    "Non-drivable street": (
+        "nondrivable_fallback",
+        "terrain",
+        "roadshoulder",
+        "grass",
+        "grassmerged",
+    ),
     "Zebra crossing": ("crosswalk_zebra", *_MARKING),
     "Poles": _POLE,
     "Animals": ("ground_animal", "animal"),
@@ -36,7 +42,7 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "Drivable cobblestone": _ROAD,
     "RD restricted area": _ROAD,
     "Slow drive area": _ROAD,
-    "Nature object": ("vegetation", "tree"),
+    "Nature object": ("vegetation", "tree", "treemerged"),
     "Parking area": ("parking", "parkingblock", *_ROAD),
     "Sidewalk": _SIDEWALK,
     "Ego car": ("ego_vehicle",),
@@ -44,8 +50,8 @@ TAGS: Mapping[str, tuple[str, ...]] = {
     "Traffic guide obj.": ("trafficcone", "obsstrbarfallback"),
     "Dashed line": _MARKING,
     "RD normal street": _ROAD,
-    "Sky": ("skyother",),
-    "Buildings": ("building", "buildingother"),
+    "Sky": ("skyother", "skyothermerged"),
+    "Buildings": ("building", "buildingother", "buildingothermerged"),
 }
 """Drawn class -> tags of classes that it may become beside its own tag, the best first.
 

@@ -5,7 +5,7 @@ comes with the data, as Mapillary's, is drawn with the classes of Mapillary Vist
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from io import BytesIO
@@ -45,6 +45,9 @@ _CAMERA = "front_center"
 _CONDITIONS = ("fog", "night", "rain", "snow")
 _LONG_SPLITS = ("ade20k", "mapillary-1.2", "mapillary-2.0")
 """Presets whose makers write training and validation."""
+
+_APART, _MOST_SEGMENTS = 7_919, (1 << 24) - 1
+"""Difference of the segments' ids of two entries, and how many ids there are but void."""
 
 _LEAST_DIGITS = 3
 """Digits that number the frames of a drive; fewer do not."""
@@ -100,9 +103,13 @@ class DrawnLayout:
         is_png = image.lower().endswith(".png")
         return files | {image: encode_png(picture, CAMERA) if is_png else _jpeg(picture)}
 
-    def own_files(self, reduced: int) -> dict[str, bytes]:
-        """Path and content of the files that the set has once: classes, calibration, a layout."""
-        document, files = self.layout.document, {}
+    def own_files(self, reduced: int, frames: Iterable[PlannedFrame]) -> dict[str, bytes]:
+        """Path and content of the files that the set has once: classes, calibration, a layout.
+
+        Args:
+            frames: All that the set has, for the segments of panoptic labels.
+        """
+        document, files = self.layout.document, self._segment_files(frames)
         if self.layout.name == A2D2:
             files[CALIBRATION_FILE] = calibration_json(reduced).encode()
         if self.layout.classes is not None:
@@ -116,6 +123,32 @@ class DrawnLayout:
         else:
             files["layout.toml"] = (layout_text(self.text) + _toml(self.classes)).encode()
         return files
+
+    def _segment_files(self, frames: Iterable[PlannedFrame]) -> dict[str, bytes]:
+        """The JSON files that name the category of each segment; none but of panoptic labels."""
+        if not self.layout.encoding.is_panoptic:
+            return {}
+        of_file: dict[str, list[dict[str, Any]]] = {}
+        for frame in frames:
+            label = self.path(frame, "label")
+            segments = [
+                {"id": number, "category_id": key.key, "iscrowd": 0}
+                for number, key in zip(self._segments(frame).tolist(), self._keys, strict=True)
+                if key is not None
+            ]
+            row = {"image_id": frame.index, "file_name": label, "segments_info": segments}
+            of_file.setdefault(self.layout.segments_of(label) or "", []).append(row)
+        categories = [{"id": key.key, "name": key.name} for key in self.classes.keys]
+        return {
+            path: json.dumps({"annotations": rows, "categories": categories}).encode()
+            for path, rows in of_file.items()
+        }
+
+    def _segments(self, frame: PlannedFrame) -> NDArray[np.uint32]:
+        """(entries,) uint32: the segment of each entry of the drawn list in a frame; 0 is void."""
+        numbers = 1 + (np.arange(len(ENTRIES)) * _APART + frame.index) % _MOST_SEGMENTS
+        has_class = [key is not None for key in self._keys]
+        return np.where(has_class, numbers, 0).astype(np.uint32)
 
     def count(self, ids: NDArray[np.uint8]) -> dict[str, int]:
         """Pixels of every class of the layout that occurs; those of no class are left out."""
@@ -206,10 +239,13 @@ class DrawnLayout:
         return np.array(values, np.uint32)
 
     def _label(self, frame: PlannedFrame, ids: NDArray[np.uint8]) -> bytes:
-        encoding, values = self.layout.encoding, self._values
+        encoding = self.layout.encoding
+        if encoding.is_panoptic:
+            samples = _bytes_of(self._segments(frame))[:, ::-1]  # R is the lowest byte
+            return encode_png(np.ascontiguousarray(samples)[ids], frame.label_encoding)
+        values = self._values
         if encoding.is_colour:
-            rgb = np.stack([values >> 16, values >> 8 & 255, values & 255], axis=1)
-            return encode_png(rgb.astype(np.uint8)[ids], frame.label_encoding)
+            return encode_png(_bytes_of(values)[ids], frame.label_encoding)
         if encoding.channel is not None:
             samples = np.zeros((*ids.shape, 3 if encoding.channel < 3 else 4), np.uint8)
             samples[..., encoding.channel] = values[ids]
@@ -317,6 +353,13 @@ def _toml(classes: ClassList) -> str:
         for row in rows
     )
     return "".join("\n".join(each) for each in lines)
+
+
+def _bytes_of(colours: NDArray[Any]) -> NDArray[np.uint8]:
+    """(n, 3) uint8 RGB of colours 0xRRGGBB."""
+    parts = [colours >> 16, colours >> 8 & 255, colours & 255]
+    rgb: NDArray[np.uint8] = np.stack(parts, axis=1).astype(np.uint8)
+    return rgb
 
 
 def _digits(form: str) -> int:

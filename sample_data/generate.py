@@ -101,7 +101,8 @@ def write_sample_data(
             return SampleSet(out, frames, scenes, False, time.monotonic() - began)
         clear_parts(out.rglob(f"*{_PART_SUFFIX}"))
         _write(out / _STARTED_FILE, (json.dumps(identity) + "\n").encode())
-        for path, content in written_in.own_files(reduced).items():
+        planned = (written_in.planned(plan_frame(index, seed)) for index in range(frames))
+        for path, content in written_in.own_files(reduced, planned).items():
             _write(out / path, content)
         counts: dict[str, Counts] = {}
         order = _Order(out, seed, layout, reduced)

@@ -84,21 +84,30 @@ def decoded_png(png: bytes, key: str) -> Image.Image:
     return _decoded(png, key, open_png)
 
 
-def decoded_label(png: bytes, key: str, class_list: ClassList) -> Image.Image:
+def decoded_label(
+    png: bytes, key: str, class_list: ClassList, segments: str | None = None
+) -> Image.Image:
     """A label's picture, in mode RGB, class ids as their classes' colours.
 
     Pixels of no class are black; raises as `decoded_png`.
+
+    Args:
+        segments: Of a panoptic label.
     """
     if class_list.encoding.is_colour:
         return decoded_png(png, key)
     colours = np.zeros((UNKNOWN_CLASS + 1, 3), np.uint8)
     colours[: len(class_list)] = class_list.class_colours
-    return Image.fromarray(colours[decoded_ids(png, key, class_list)])
+    return Image.fromarray(colours[decoded_ids(png, key, class_list, segments)])
 
 
-def decoded_ids(png: bytes, key: str, class_list: ClassList) -> UInt8:
-    """A label (H, W) uint8 [class id]; raises as `decoded_png`."""
-    return _decoded(png, key, lambda content: decode_label(content, class_list))
+def decoded_ids(png: bytes, key: str, class_list: ClassList, segments: str | None = None) -> UInt8:
+    """A label (H, W) uint8 [class id]; raises as `decoded_png`.
+
+    Args:
+        segments: Of a panoptic label.
+    """
+    return _decoded(png, key, lambda content: decode_label(content, class_list, segments))
 
 
 def decoded_prediction(png: bytes, key: str) -> UInt8:

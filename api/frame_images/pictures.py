@@ -2,6 +2,7 @@
 
 import pathlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +23,8 @@ from api.frame_images.made_image import MadeImage
 from api.frame_images.source_file import SourceFile, open_file, source_of
 from api.workspace import Workspace
 from catalog.errors import NotFound, UnknownName
+from catalog.frames.label_segments import segments_of
+from catalog.values import make_fkey
 from ingest.labels.class_list import ClassList
 from query.frames.one_frame import SnapshotFrame, find_frame
 
@@ -65,7 +68,7 @@ def made_label(file: SourceFile, look: Look) -> MadeImage:
         repr(("label", class_list)),
         (file,),
         look,
-        lambda png: draw_label(decoded_label(png, key, class_list), look),
+        lambda png: draw_label(decoded_label(png, key, class_list, file.segments), look),
     )
 
 
@@ -84,8 +87,8 @@ def made_overlay(
         look,
         alpha,
         class_ids_of(class_list, classes),
-        lambda png, key: decoded_label(png, key, class_list),
-        lambda png, key: decoded_ids(png, key, class_list),
+        lambda png, key: decoded_label(png, key, class_list, files[1].segments),
+        lambda png, key: decoded_ids(png, key, class_list, files[1].segments),
         what=repr(class_list),
     )
 
@@ -137,7 +140,13 @@ def _file(workspace: Workspace, frame: SnapshotFrame, key: str | None, kind: str
     if key is None:
         raise NotFound(kind, frame.fkey, f"the frame has no {kind}")
     source = source_of(workspace, frame.file["cluster"], frame.file["datasource"])
-    return open_file(workspace, source, key)
+    file = open_file(workspace, source, key)
+    is_panoptic = (source.class_list or {}).get("encoding") == "panoptic"
+    if key != frame.label or not is_panoptic:
+        return file
+    fkey = make_fkey(source.cluster, source.datasource, key)
+    with workspace.catalog.reading_files(frame.snapshot) as snapshot:
+        return replace(file, segments=segments_of(snapshot, [fkey]).get(fkey))
 
 
 def class_ids_of(class_list: ClassList, classes: str | None) -> tuple[int, ...] | None:

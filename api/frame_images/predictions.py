@@ -173,7 +173,7 @@ def made_differences(
     keys = [file.entry.key for file in files]
 
     def draw(image_content: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
-        truth = decoded_ids(label_png, keys[1], class_list)
+        truth = decoded_ids(label_png, keys[1], class_list, files[1].segments)
         predicted = decoded_prediction(prediction_png, keys[2])
         image = decoded_image(image_content, keys[0])
         return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2])

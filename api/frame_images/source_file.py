@@ -43,6 +43,8 @@ class SourceFile:
     """The source, opened."""
     entry: File
     """The file as a listing shows it now."""
+    segments: str | None = None
+    """Of a panoptic label, as the catalog has them (ingest.labels.segments)."""
 
     @property
     def identity(self) -> str:
@@ -50,10 +52,12 @@ class SourceFile:
         entry = self.entry
         # An archive's members have times in seconds; it is read only as it was when opened.
         archive = self.files.archive.identity if isinstance(self.files, TarReader) else ""
-        parts = (
+        parts: tuple[object, ...] = (
             self.source.uri, entry.key, entry.size, entry.mtime, entry.ctime, entry.inode,
             entry.etag, archive,
         )  # fmt: skip
+        if self.segments is not None:
+            parts += (self.segments,)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     @property

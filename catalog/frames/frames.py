@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.frames import label_segments
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
@@ -102,6 +103,7 @@ def register(
         return
     connection.register("new_files", file_table)
     of_layout = {LAYOUT_TAGS} & {column.table for column in tag_columns(connection)}
+    label_segments.forget(connection, "SELECT fkey FROM new_files")
     for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *of_layout, *OF_SCANS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
@@ -123,6 +125,14 @@ def register(
         connection.register("new_tags", _table(rows_of_tags, family))
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
         connection.unregister("new_tags")
+    label_segments.put(
+        connection,
+        {
+            make_fkey(source.cluster, source.datasource, frame.label): frame.label_segments
+            for frame in frames
+            if frame.label is not None and frame.label_segments is not None
+        },
+    )
     _register_layout_tags(connection, source, frames)
 
 
@@ -216,6 +226,7 @@ def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Seq
     fkeys = [make_fkey(source.cluster, source.datasource, key) for key in keys]
     connection.register("gone_files", pa.table({"fkey": pa.array(fkeys, pa.string())}))
     kept_tags.keep(connection, peoples_tags(connection), "SELECT fkey FROM gone_files")
+    label_segments.forget(connection, "SELECT fkey FROM gone_files")
     for table in _tables_of_tags(connection):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM gone_files)")
     connection.unregister("gone_files")
@@ -226,6 +237,7 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
     of_source = _fkeys_of(source)
     row = connection.execute(f"SELECT count(*) FROM ({of_source})").fetchone()
     kept_tags.keep(connection, peoples_tags(connection), of_source)
+    label_segments.forget(connection, of_source)
     for table in _tables_of_tags(connection):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})")
     return int(row[0]) if row else 0

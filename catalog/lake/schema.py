@@ -119,7 +119,11 @@ OF_SCANS = (FRAME_TREES, FILE_DIGESTS)
 frame_trees has the columns of tags_frame and class_pixels: see catalog.frames.frame_trees.
 """
 
-NOT_IN_MEMORY = (*OF_SCANS, CONFUSION_CELLS)
+LABEL_SEGMENTS = "label_segments"
+"""Table of the segments of panoptic labels, made when the first is counted
+(catalog.frames.label_segments)."""
+
+NOT_IN_MEMORY = (*OF_SCANS, CONFUSION_CELLS, LABEL_SEGMENTS)
 """Tables that a snapshot in memory goes without: no question asks them, or they have many rows,
 which few questions name.
 

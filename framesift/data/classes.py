@@ -32,7 +32,9 @@ class Classes:
     drawn: tuple[int, ...]
     """0xRRGGBB to draw each class with."""
     encoding: str = "colour"
-    """How a pixel gives its key: "colour", "index", "index//1000"..."""
+    """How a pixel gives its key: "colour", "index", "index//1000", "channel:0". Of "panoptic" it is
+    the id R + 256 G + 65536 B of a segment, whose category is the key.
+    """
     ignored: frozenset[int] = frozenset()
     """Class ids that training and scores leave out."""
     below: Mapping[str, "Classes"] = field(default_factory=dict)
@@ -120,17 +122,24 @@ class Classes:
         rgb = [[colour >> 16, colour >> 8 & 255, colour & 255] for colour in self.drawn]
         return np.array(rgb, np.uint8).reshape(-1, 3)
 
-    def read_label(self, path: str) -> UInt8:
+    def read_label(self, path: str, segments: str | None = None) -> UInt8:
         """A label image file as (H, W) uint8 [class id].
 
+        Args:
+            segments: Of a panoptic label "id:category" with blanks between, as manifests and lists
+                of files have them.
+
         Raises:
-            BadFile: It is missing, truncated or damaged, or has no such samples as the encoding.
+            BadFile: It is missing, truncated or damaged, or has no such samples as the encoding, or
+                is panoptic and its segments are not given.
             MissingPackage: There is no Pillow.
         """
         if self.below:
-            return self._of_label(path).read_label(path)
+            return self._of_label(path).read_label(path, segments)
         if self.encoding == "colour":
             return self.ids_of(read_rgb(path))
+        if self.encoding == "panoptic":
+            return self._of_segments(path, segments)
         kind, _, channel = self.encoding.partition(":")
         ids: UInt8 = self._table[read_values(path, int(channel) if kind == "channel" else None)]
         return ids
@@ -165,6 +174,22 @@ class Classes:
             keys = np.where(values < 1000, values, keys)
         by_value: UInt8 = table[keys]
         return by_value
+
+    def _of_segments(self, path: str, segments: str | None) -> UInt8:
+        if segments is None:
+            raise BadFile(f"{path}: is a panoptic label, and its segments are not given")
+        try:
+            pairs = sorted(tuple(map(int, pair.split(":"))) for pair in segments.split())
+            listed = np.array([(0, -1), *pairs], np.int64).reshape(-1, 2)
+        except ValueError as error:
+            raise BadFile(f"{path}: its segments are damaged: {segments[:60]!a}") from error
+        of_segment = [self.keys.get(category, UNKNOWN_CLASS) for category in listed[:, 1].tolist()]
+        rgb = read_rgb(path).astype(np.int64)
+        numbers = rgb[..., 0] | rgb[..., 1] << 8 | rgb[..., 2] << 16
+        positions = np.searchsorted(listed[:, 0], numbers, side="right") - 1
+        ids: UInt8 = np.array(of_segment, np.uint8)[positions]
+        ids[listed[positions, 0] != numbers] = UNKNOWN_CLASS
+        return ids
 
     def _of_label(self, path: str) -> "Classes":
         folders = [folder for folder in self.below if path.startswith(folder.rstrip("/") + "/")]

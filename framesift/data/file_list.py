@@ -1,4 +1,7 @@
-"""A list of files: a line for each frame, its image's path, and its label's after a tab."""
+"""A list of files: a line for each frame, its image's path, and its label's after a tab.
+
+The segments of a panoptic label stand after another tab.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,21 +22,19 @@ class FileList:
     """Frames of a list; attributes as of framesift.data.frames.Stored."""
 
     names: Sequence[str]
-    labels: Sequence[str]
+    labels: Sequence[DatedFile | None]
     classes: Classes
     dataset: str = ""
     splits: Sequence[str] | None = None
 
     def read(self, row: int) -> tuple[UInt8, UInt8 | None]:
         """A frame's image and class ids."""
-        label = self.labels[row]
-        return decoded(
-            DatedFile(self.names[row]), DatedFile(label) if label else None, self.classes
-        )
+        return decoded(DatedFile(self.names[row]), self.labels[row], self.classes)
 
     def label_path(self, row: int) -> str | None:
         """The file of a frame's label."""
-        return self.labels[row] or None
+        label = self.labels[row]
+        return None if label is None else label.path
 
 
 def read_file_list(path: Path, classes: Path | None) -> FileList:
@@ -50,16 +51,19 @@ def read_file_list(path: Path, classes: Path | None) -> FileList:
         raise BadFile(f"{path}: {error.strerror or error}") from error
     pairs = [line.split("\t") for line in lines if line]
     for number, pair in enumerate(pairs, 1):
-        if len(pair) > 2 or not pair[0] or "://" in pair[0]:
+        if len(pair) > 3 or not pair[0] or "://" in pair[0]:
             raise BadFile(
                 f"{path}: frame {number}: expected an image's path on this machine, and its "
                 "label's after a tab"
             )
     folder = path.absolute().parent
     listed = Classes.read(classes or path.with_name(CLASSES_FILE))
-    labels = [pair[1] if len(pair) > 1 else "" for pair in pairs]
     return FileList(
         [str(folder / pair[0]) for pair in pairs],
-        [str(folder / label) if label else "" for label in labels],
+        [_label(folder, *pair[1:]) for pair in pairs],
         listed,
     )
+
+
+def _label(folder: Path, label: str = "", segments: str | None = None) -> DatedFile | None:
+    return DatedFile(str(folder / label), segments=segments) if label else None

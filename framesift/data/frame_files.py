@@ -24,6 +24,8 @@ class DatedFile:
     """Its size [bytes]; None where that is not known."""
     version: str | None = None
     """"mtime:<microseconds since 1970>"; None where that is not known."""
+    segments: str | None = None
+    """Of a panoptic label "id:category" with blanks between; None of any other file."""
 
     def check(self) -> None:
         """See that it is the file that was catalogued.
@@ -60,7 +62,7 @@ def decoded(
     if label is None:
         return rgb, None
     label.check()
-    ids = classes.read_label(label.path)
+    ids = classes.read_label(label.path, label.segments)
     if ids.shape != rgb.shape[:2]:
         sizes = [f"{shape[1]}x{shape[0]}" for shape in (ids.shape, rgb.shape)]
         raise BadFile(

@@ -96,14 +96,20 @@ def _files(
     """Each frame's "image" or "label", in order; None where it has none."""
     names = (f"{kind}_source", kind, f"{kind}_size", f"{kind}_version")
     files: list[DatedFile | None] = []
-    for source, key, size, version in zip(*(columns[name] for name in names), strict=True):
+    # Manifests that were written before there were any have no such column.
+    of_labels = columns.get("label_segments") if kind == "label" else None
+    segments = of_labels or [None] * len(columns[kind])
+    for source, key, size, version, its_segments in zip(
+        *(columns[name] for name in names), segments, strict=True
+    ):
         if key is None:
             files.append(None)
         elif header["staged"]:
             # A cache names a copy by its version, and holds whole copies only.
-            files.append(DatedFile(f"{roots[source]}/{versioned_key(key, size, version)}"))
+            copy = f"{roots[source]}/{versioned_key(key, size, version)}"
+            files.append(DatedFile(copy, segments=its_segments))
         else:
-            files.append(DatedFile(f"{roots[source]}/{key}", size, version))
+            files.append(DatedFile(f"{roots[source]}/{key}", size, version, its_segments))
     return files
 
 

@@ -34,6 +34,7 @@ from ingest.conversion.annotations import AnnotatedFrame, Shape
 from ingest.conversion.run_lengths import Runs, checked_runs, coco_runs, inside, mask_of
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_keys
+from ingest.labels.segments import turned
 
 _FARTHEST = 100_000
 """Coordinates beyond it [pixels] are refused: pycocotools has memory for each pixel of an edge."""
@@ -248,7 +249,7 @@ def _panoptic(canvas: Image.Image, _: int, data: Any) -> None:
             f"{data['png']}: is {colours.shape[1]} x {colours.shape[0]} pixels; expected "
             f"{canvas.width} x {canvas.height}"
         )
-    ids = colours >> 16 | colours & 0xFF00 | (colours & 255) << 16
+    ids = turned(colours)
     values, positions = np.unique(ids, return_inverse=True)
     keys: Mapping[int, int] = dict(data["keys"])
     if odd := [value for value in values.tolist() if value and value not in keys]:

@@ -160,9 +160,17 @@ class ClassList:
         tags = {key: self.tags[class_id] for key, class_id in self.class_of_key.items()}
         return self.encoding.text, tags
 
+    @property
+    def most_classes(self) -> int:
+        """How many classes a list of this encoding may have."""
+        return UNKNOWN_CLASS - self.encoding.is_panoptic  # void has an id of its own
+
     @cached_property
     def lookup_table(self) -> npt.NDArray[np.uint8]:
-        """(encoding.values,) uint8 [class id] by a pixel's value; UNKNOWN_CLASS for no class."""
+        """(encoding.values,) uint8 [class id] by a pixel's value; UNKNOWN_CLASS for no class.
+
+        Of panoptic labels by a segment's category.
+        """
         by_key = np.full(self.encoding.values, UNKNOWN_CLASS, dtype=np.uint8)
         by_key[[key.key for key in self.keys]] = self.class_ids
         if self.encoding.divisor == 1:
@@ -192,9 +200,10 @@ class ClassList:
                     f"class list: {what} {self.encoding.key_text(key)} is listed "
                     f"{'twice' if times == 2 else f'{times} times'}"
                 )
-        if len(self.classes) > UNKNOWN_CLASS:
+        if len(self.classes) > self.most_classes:
             raise InvalidInput(
-                f"class list: {len(self.classes)} classes; at most 255 are supported"
+                f"class list: {len(self.classes)} classes; at most {self.most_classes} are "
+                "supported"
             )
         self._check_alike()
         if "" in self.tags:

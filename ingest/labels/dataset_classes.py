@@ -143,6 +143,10 @@ class DatasetClasses:
         """The class list of a source's labels."""
         return self.lists[self._position(source)]
 
+    def is_panoptic(self, source: str) -> bool:
+        """Return whether a source's labels are read by segments (ingest.labels.segments)."""
+        return self.list_of(source).encoding.is_panoptic
+
     def ids(self, class_list: ClassList) -> UInt8:
         """(256,) uint8 [class id] by a class id of one of the lists; UNKNOWN_CLASS beyond."""
         position = {tag: index for index, tag in enumerate(self.tags)}
@@ -151,7 +155,10 @@ class DatasetClasses:
         return ids
 
     def table_of(self, source: str) -> UInt8:
-        """(encoding.values,) uint8 [class id] by the value of a pixel of a source's labels."""
+        """(encoding.values,) uint8 [class id] by the value of a pixel of a source's labels.
+
+        Of panoptic labels by a segment's category.
+        """
         return self._tables[self._position(source)]
 
     def words(self, dataset: str, class_list: ClassList) -> str:

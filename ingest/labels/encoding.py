@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from catalog.errors import InvalidInput
 
-ENCODINGS = "index, colour, index//1000, index//256, channel:0 to channel:3"
+ENCODINGS = "index, colour, index//1000, index//256, channel:0 to channel:3, panoptic"
 """The texts that `Encoding.parse` reads."""
 
-_TEXT = re.compile(r"(?P<index>index)(//(?P<divisor>1000|256))?|colour|channel:(?P<channel>[0-3])")
+_TEXT = re.compile(r"index(//(1000|256))?|colour|panoptic|channel:[0-3]")
 
 SAMPLES = 1 << 16
 """Values of a sample of up to 16 bits."""
@@ -34,12 +34,6 @@ class Encoding:
         Raises:
             InvalidInput: It is none.
         """
-        if text == "panoptic":
-            raise InvalidInput(
-                "encoding 'panoptic': which class an id is stands in a JSON file beside such "
-                "labels, which scans do not read; write labels of ids from them (docs/layouts.md), "
-                "and give the encoding of these"
-            )
         if not isinstance(text, str) or not _TEXT.fullmatch(text):
             raise InvalidInput(f"encoding {text!r}: expected one of {ENCODINGS}")
         return cls(text)
@@ -48,6 +42,11 @@ class Encoding:
     def is_colour(self) -> bool:
         """True where a key is a colour 0xRRGGBB; a palette's index stands for its colour then."""
         return self.text == "colour"
+
+    @property
+    def is_panoptic(self) -> bool:
+        """True where a key is the category that a JSON file names for the segment of a pixel."""
+        return self.text == "panoptic"
 
     @property
     def divisor(self) -> int:
@@ -91,5 +90,10 @@ class Encoding:
         return np.where(values < self.divisor, values, keys) if self.divisor == 1000 else keys
 
     def key_text(self, key: int) -> str:
-        """A key as people write it: "#rrggbb" of a colour, a decimal number of any other."""
+        """A key as people write it: "#rrggbb" of a colour, a decimal number of any other.
+
+        Of panoptic labels "segment 9" for an id that is no segment (label_image.decode_keys).
+        """
+        if key < 0:
+            return f"segment {-key}"
         return f"#{key:06x}" if self.is_colour else str(key)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.labels.class_list import ClassList
+from ingest.labels.segments import VOID
 
 _MOST_EXAMPLES = 3
 _MOST_KEYS = 1_000
@@ -60,14 +61,14 @@ class LabelCheck:
 
         Args:
             label: What to call it.
-            keys: (H, W) int64, the key of each pixel.
+            keys: (H, W) int64, the key of each pixel; VOID is none that is looked for.
         """
         self.labels += 1
         self.pixels += keys.size
         values, counts = np.unique(keys, return_counts=True)
         self.seen.update(values.tolist())
         classes = self.class_list.class_of_key
-        unknown = [key for key in values.tolist() if key not in classes]
+        unknown = [key for key in values.tolist() if key not in classes and key != VOID]
         learned = (classes[key] for key in values.tolist() if key in classes)
         if not any(class_id not in self.class_list.ignored for class_id in learned):
             self.all_ignored.append(label)

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from catalog.errors import BadFile
-from ingest.labels.class_list import ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.encoding import Encoding
 from ingest.labels.inflate import crc32, inflate
 from ingest.labels.png_chunks import PngChunks, take_apart
+from ingest.labels.segments import Segments, class_of_colour, turned
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -98,24 +99,49 @@ def decode_image(png: bytes) -> UInt8:
     return np.asarray(open_png(png))
 
 
-def decode_label(png: bytes, class_list: ClassList) -> UInt8:
+def decode_label(png: bytes, class_list: ClassList, segments: str | None = None) -> UInt8:
     """A label PNG as (H, W) uint8 [class id]; UNKNOWN_CLASS (255) where no key fits.
 
+    Args:
+        segments: Of a panoptic label (ingest.labels.segments).
+
     Raises:
-        BadFile: No such PNG as the class list's encoding has, truncated or damaged.
+        BadFile: No such PNG as the class list's encoding has, truncated or damaged; or a panoptic
+            one without its segments.
     """
-    return decode_ids(png, class_list.encoding, class_list.lookup_table)
+    return decode_ids(png, class_list.encoding, class_list.lookup_table, segments)
 
 
-def decode_ids(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
+def decode_ids(png: bytes, encoding: Encoding, table: UInt8, segments: str | None = None) -> UInt8:
     """A label PNG as (H, W) uint8; raises as `decode_label`.
 
     Args:
-        table: (encoding.values,) uint8 of each value of a pixel.
+        table: (encoding.values,) uint8 of each value of a pixel; of a panoptic label by category.
+        segments: Of a panoptic label.
     """
+    if not encoding.is_panoptic:
+        return _decoded(png, encoding, table)
+    with class_of_colour(known_segments(segments), table, UNKNOWN_CLASS) as of_colour:
+        return _decoded(png, encoding, of_colour)
+
+
+def known_segments(text: str | None) -> Segments:
+    """The segments of a panoptic label.
+
+    Raises:
+        BadFile: Nobody knows them, or they are damaged.
+    """
+    if text is None:
+        raise BadFile("is a panoptic label whose segments are not known")
+    return Segments.of_text(text)
+
+
+def _decoded(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
     chunks = take_apart(png, crc32)
     header = chunks.header
-    if not encoding.is_colour:
+    if encoding.is_panoptic:
+        check_samples(chunks, encoding)
+    elif not encoding.is_colour:
         raw = _byte_rows(chunks, encoding)
         if raw is not None:
             from ingest.labels import rgb_rows
@@ -162,15 +188,26 @@ def decode_values(chunks: PngChunks, encoding: Encoding) -> npt.NDArray[np.unsig
     return values.astype(np.uint16) if chunks.header.bit_depth == 16 else values
 
 
-def decode_keys(png: bytes, encoding: Encoding) -> npt.NDArray[np.int64]:
+def decode_keys(
+    png: bytes, encoding: Encoding, segments: str | None = None
+) -> npt.NDArray[np.int64]:
     """(H, W) int64, the key of each pixel of a label: a colour 0xRRGGBB, or a number.
 
+    Of a panoptic label it is the category, VOID, or minus the id that is no segment.
+
+    Args:
+        segments: Of a panoptic label.
+
     Raises:
-        BadFile: It has no such samples, is no PNG, or is truncated or damaged.
+        BadFile: It has no such samples, is no PNG, or is truncated or damaged; or a panoptic one
+            without its segments.
     """
-    if encoding.is_colour:
+    if encoding.is_colour or encoding.is_panoptic:
+        if encoding.is_panoptic:
+            check_samples(take_apart(png), encoding)
         rgb = decode_image(png).astype(np.int64)
-        return rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
+        colours = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
+        return colours if encoding.is_colour else known_segments(segments).keys(turned(colours))
     return encoding.keys(decode_values(take_apart(png), encoding).astype(np.int64))
 
 
@@ -185,7 +222,10 @@ def check_samples(chunks: PngChunks, encoding: Encoding) -> None:
     """
     header = chunks.header
     wanted = ""
-    if encoding.channel is not None:
+    if encoding.is_panoptic:
+        if header.bit_depth != 8 or header.colour_type not in (2, 6):
+            wanted = "8 bits of RGB or RGBA"
+    elif encoding.channel is not None:
         samples = {2: 3, 6: 4}.get(header.colour_type, 0)
         if header.bit_depth != 8 or encoding.channel >= samples:
             wanted = f"8 bits of RGB{'A' if encoding.channel == 3 else ' or RGBA'}"

@@ -26,7 +26,7 @@ class NumberedColours:
     def of(cls, classes: DatasetClasses) -> "NumberedColours | None":
         """Those of a dataset; None where no colour is numbered, or there are more than 255."""
         number = sum(len(class_list.keys) for class_list in classes.lists)
-        if number > UNKNOWN_CLASS:
+        if number > min(class_list.most_classes for class_list in classes.lists):
             return None
         numbered = np.zeros(256, np.bool_)
         label_class = np.full(256, UNKNOWN_CLASS, np.uint8)

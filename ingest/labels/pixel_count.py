@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from ingest.labels.encoding import SAMPLES
 from ingest.labels.inflate import crc32, inflate
 from ingest.labels.label_image import check_samples, decode_values, open_png
 from ingest.labels.png_chunks import PngChunks, take_apart
+from ingest.labels.segments import Segments, class_of_colour, turned
 
 _REPORTED_KEYS = 16
 
@@ -36,57 +38,87 @@ class PixelCounts:
     unknown: int
     """Pixels whose key the class list does not have."""
     unknown_keys: Mapping[str, int]
-    """Those keys, "#rrggbb" of colours, with their pixels; at most the 16 largest."""
+    """Those keys, "#rrggbb" of colours, with their pixels; at most the 16 largest. Not void."""
     width: int
     height: int
     digest: str = ""
     """16 hexadecimal digits, the same for images of the same size and values, however they are
     stored; 64 bits of no cryptographic strength.
     """
+    void: int = 0
+    """Unknown pixels of panoptic labels that are of no segment, as id 0 says."""
 
 
-def count_pixels(png: bytes, class_list: ClassList) -> PixelCounts:
+def count_pixels(
+    png: bytes, class_list: ClassList, segments: Segments | None = None
+) -> PixelCounts:
     """Exact pixels per class of a label PNG; keys are compared exactly, never nearest.
 
     Alpha is ignored and gamma is not applied. Images that are not interlaced are counted by
     `ingest.labels.sample_kernel` where a pixel is one sample, and of 8 bits of RGB or RGBA by
     `ingest.labels.run_kernel`, or `ingest.labels.stretch_rows` where they are RGB, made of areas,
     and many; all others through Pillow.
+
+    Args:
+        segments: Of a panoptic label.
     """
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height
     digest = np.zeros(1, np.uint64)
     check_samples(chunks, class_list.encoding)
-    counts = _counts(png, chunks, class_list, digest)
-    unknown = int(counts[UNKNOWN_CLASS])
+    with _table(class_list, segments) as table:
+        counts = _counts(png, chunks, class_list, table, digest)
+    unknown, void = int(counts[UNKNOWN_CLASS]), 0
+    unknown_keys = dict[str, int]()
+    if unknown:
+        unknown_keys = _unknown_keys(png, chunks, class_list, segments)
+    if class_list.encoding.is_panoptic:
+        void = int(counts[len(class_list)])
     return PixelCounts(
         counts[: len(class_list)].copy(),
-        unknown,
-        _unknown_keys(png, chunks, class_list) if unknown else {},
+        unknown + void,
+        unknown_keys,
         width,
         height,
         f"{int(digest[0]):016x}",
+        void,
     )
 
 
+def _table(
+    class_list: ClassList, segments: Segments | None
+) -> AbstractContextManager[npt.NDArray[np.uint8]]:
+    """Class ids by a pixel's value, for the block; of void the first that no class has."""
+    if not class_list.encoding.is_panoptic:
+        return nullcontext(class_list.lookup_table)
+    if segments is None:
+        raise ValueError("a panoptic label that is to be counted needs its segments")
+    return class_of_colour(segments, class_list.lookup_table, len(class_list))
+
+
 def _counts(
-    png: bytes, chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
+    png: bytes,
+    chunks: PngChunks,
+    class_list: ClassList,
+    table: npt.NDArray[np.uint8],
+    digest: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id; and digest."""
     header, encoding = chunks.header, class_list.encoding
+    by_colour = encoding.is_colour or encoding.is_panoptic
     one_sample = header.samples < 3
     if not header.interlaced and header.bit_depth in ((1, 2, 4, 8) if one_sample else (8,)):
         if one_sample:
             return _count_samples(chunks, class_list, digest)
-        if encoding.is_colour:
-            return _count_colours(chunks, class_list, digest)
-    if encoding.is_colour:
-        return _count_decoded(np.asarray(open_png(png)), class_list, digest)
+        if by_colour:
+            return _count_colours(chunks, class_list, table, digest)
+    if by_colour:
+        return _count_decoded(np.asarray(open_png(png)), table, digest)
     if not header.interlaced:
         try:
             if one_sample:
                 return _count_samples(chunks, class_list, digest)
-            return _count_colours(chunks, class_list, digest)
+            return _count_colours(chunks, class_list, table, digest)
         except BadFile:
             pass  # Pillow says what is wrong
     return _count_values(chunks, class_list, digest)
@@ -99,11 +131,14 @@ def _count_values(
     values = decode_values(chunks, class_list.encoding)
     as_colour = np.zeros((*values.shape, 3), np.uint8)
     as_colour[..., 1], as_colour[..., 2] = values >> 8, values & 255
-    return _count_decoded(as_colour, class_list, digest)
+    return _count_decoded(as_colour, class_list.lookup_table, digest)
 
 
 def _count_colours(
-    chunks: PngChunks, class_list: ClassList, digest: npt.NDArray[np.uint64]
+    chunks: PngChunks,
+    class_list: ClassList,
+    table: npt.NDArray[np.uint8],
+    digest: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, of 8 bits of RGB or RGBA, not interlaced; and digest."""
     from ingest.labels import (
@@ -113,7 +148,7 @@ def _count_colours(
     header = chunks.header
     width, height = header.width, header.height
     counts = np.zeros(256, dtype=np.int64)
-    table, channel = class_list.lookup_table, class_list.encoding.channel
+    channel = class_list.encoding.channel
     if header.samples == 3 and channel is None and _is_one_of_many():
         from ingest.labels import stretch_rows
 
@@ -201,7 +236,7 @@ def _classes_of_samples(
 
 
 def _count_decoded(
-    rgb: npt.NDArray[np.uint8], class_list: ClassList, digest: npt.NDArray[np.uint64]
+    rgb: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8], digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
     """(256,) int64 [pixels] by class id, of (H, W, 3) pixels [RGB]; and digest."""
     from ingest.labels import run_kernel
@@ -210,14 +245,16 @@ def _count_decoded(
     rows = np.zeros((height, 1 + 3 * width), np.uint8)
     rows[:, 1:] = rgb.reshape(height, -1)
     counts = np.zeros(256, dtype=np.int64)
-    run_kernel.count_rows(
-        rows.ravel(), height, width, 3, None, class_list.lookup_table, counts, digest
-    )
+    run_kernel.count_rows(rows.ravel(), height, width, 3, None, table, counts, digest)
     return counts
 
 
-def _unknown_keys(png: bytes, chunks: PngChunks, class_list: ClassList) -> dict[str, int]:
+def _unknown_keys(
+    png: bytes, chunks: PngChunks, class_list: ClassList, segments: Segments | None
+) -> dict[str, int]:
     encoding = class_list.encoding
+    if segments is not None:
+        return _unknown_segments(png, class_list, segments)
     if encoding.is_colour:
         pixels_of_key = _colours(png)
     else:
@@ -229,6 +266,19 @@ def _unknown_keys(png: bytes, chunks: PngChunks, class_list: ClassList) -> dict[
     unknown = [item for item in pixels_of_key.items() if item[0] not in class_list.class_of_key]
     unknown.sort(key=lambda item: (-item[1], item[0]))
     return {encoding.key_text(key): pixels for key, pixels in unknown[:_REPORTED_KEYS]}
+
+
+def _unknown_segments(png: bytes, class_list: ClassList, segments: Segments) -> dict[str, int]:
+    """Pixels of categories that are no class, and of ids that are no segment."""
+    unknown: dict[str, int] = {}
+    for colour, pixels in _colours(png).items():
+        number = turned(colour)
+        category = segments.category_of.get(number)
+        if number and category not in class_list.class_of_key:
+            what = f"segment {number}" if category is None else f"category {category}"
+            unknown[what] = unknown.get(what, 0) + pixels
+    largest = sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
+    return dict(largest[:_REPORTED_KEYS])
 
 
 def _colours(png: bytes) -> dict[int, int]:

@@ -38,7 +38,7 @@ _LARGEST_NUMBER = 2**31 - 1
 GIVEN_SPLIT = "given_split"
 """Tag of the split that the data set's makers put a frame into."""
 
-_TEXTS = ("name", "title", "variant_of", "scene", "camera", "class_file")
+_TEXTS = ("name", "title", "variant_of", "scene", "camera", "class_file", "segments")
 _LISTS = ("cameras", "class_list_files")
 _OF_CLASSES = ("encoding", "class_file", "class_list_files", "class_format", "classes")
 """Keys that say what a label's pixels mean, and nothing of names."""
@@ -212,6 +212,36 @@ class Layout:
         tags = self.document.get("positions", {}).get(camera, ())
         return {tag: int(tag in tags) for tag in POSITION_TAGS}
 
+    @property
+    def segments_below(self) -> str | None:
+        """Folder that holds the JSON files of the labels' segments, or the only one's key.
+
+        None where its labels have none.
+        """
+        if isinstance(self._segments, Pattern):
+            return self._segments.folder_with({})
+        return self._segments
+
+    def segments_of(self, label: str) -> str | None:
+        """Key of the JSON file that has a label's segments; None where its labels have none."""
+        if isinstance(self._segments, Pattern):
+            return self._segments.path_with(dict(self.patterns)["label"].match(label) or {})
+        return self._segments
+
+    def names_segments(self, key: str) -> bool:
+        """Return whether a file is a JSON file of the labels' segments, by its name."""
+        if isinstance(self._segments, Pattern):
+            return self._segments.match(key) is not None
+        return key == self._segments
+
+    def may_hold_segments(self, key: str) -> bool:
+        """Return whether a file, or a folder (ends in a slash), is or may hold one of these."""
+        if self.names_segments(key):
+            return True
+        if isinstance(self._segments, Pattern):
+            return self._segments.match_folder(key) is not None
+        return key.endswith("/") and (self._segments or "").startswith(key)
+
     def looks_like_label(self, key: str) -> bool:
         """Return whether a file lies where labels do, and ends as they do: its name must parse."""
         folders, ending = self._label_marks
@@ -289,6 +319,12 @@ class Layout:
         return frozenset(literal - {FOLDERS, *of_images}), patterns["label"].ending
 
     @cached_property
+    def _segments(self) -> Pattern | str | None:
+        """Pattern of the JSON files of the labels' segments; the key where there is only one."""
+        text = self.document.get("segments")
+        return Pattern(text) if text is not None and {*text} & {*"{}*"} else text
+
+    @cached_property
     def _tag_fields(self) -> tuple[str, ...]:
         return tuple(name for name in self.identity if name not in _OF_FRAME)
 
@@ -317,7 +353,30 @@ class Layout:
         if not isinstance(self.document.get("merge_trees", False), bool):
             raise InvalidInput("layout: merge_trees: expected true or false")
         self._check_fields()
+        self._check_segments()
         _ = self.classes
+
+    def _check_segments(self) -> None:
+        if self.encoding.is_panoptic != ("segments" in self.document):
+            raise InvalidInput(
+                "layout: encoding panoptic and segments belong together: segments is the JSON file "
+                'that names the category of each segment, such as "annotations/panoptic_{split}'
+                '.json"'
+            )
+        of_labels = next((pattern.fields for kind, pattern in self.patterns if kind == "label"), ())
+        if isinstance(self._segments, Pattern):
+            if missing := [name for name in self._segments.fields if name not in of_labels]:
+                raise InvalidInput(
+                    f"layout: segments = {self._segments.text}: the pattern of labels lacks "
+                    f"{', '.join(missing)}, so that no label tells its file"
+                )
+        elif self._segments is not None and not {"", ".", ".."}.isdisjoint(
+            self._segments.split("/")
+        ):
+            raise InvalidInput(
+                f"layout: segments = {self._segments}: expected a path below the source's root, "
+                "without empty parts"
+            )
 
     def _check_fields(self) -> None:
         if not self.identity:

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from catalog.errors import BadFile, InvalidInput
 from catalog.frames.frames import label_keys
+from catalog.frames.label_segments import segments_of
 from catalog.lake.catalog import Catalog
 from catalog.records.tables import Source
+from catalog.values import make_fkey
 from ingest.labels.class_list import ClassList
 from ingest.labels.label_check import LabelCheck
 from ingest.labels.label_image import decode_keys
@@ -41,13 +43,19 @@ def check_labels(
     check_scanned(source)
     class_list = ClassList.from_json(source.class_list)
     check, unread = LabelCheck(class_list), list[str]()
+    names, segments = names_of(source), dict[str, str]()
     with store.reading() as cursor:
-        keys = label_keys(cursor, names_of(source), most)
+        keys, number = label_keys(cursor, names, most), cursor.number
+    fkeys = {key: make_fkey(names.cluster, names.datasource, key) for key in keys}
+    if class_list.encoding.is_panoptic:
+        with store.reading_files(number) as snapshot:
+            segments = segments_of(snapshot, [*fkeys.values()])
     files = open_recorded(source, index_folder)
 
     def read(key: str) -> npt.NDArray[np.int64] | None:
         try:
-            return decode_keys(files.read(key), class_list.encoding)
+            of_label = segments.get(fkeys[key])
+            return decode_keys(files.read(key), class_list.encoding, of_label)
         except BadFile:
             return None
 

@@ -22,7 +22,7 @@ from ingest.sources.schemes import open_reader
 from ingest.sources.source_files import FileReader
 from ingest.sources.source_options import SourceOptions
 
-FORMAT = 4
+FORMAT = 5
 
 READS_AT_ONCE = 4
 """Frames that a unit reads at once: while one waits for its bytes, another is counted."""

@@ -9,6 +9,7 @@ from ingest.scan.count_unit import UnitSource, write_unit
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.portions import Portion
 from ingest.scan.read_frame import FrameCount
+from ingest.scan.segment_tables import SegmentTables
 from ingest.sources.source_files import SourceFiles
 
 Counted = tuple[Portion, list[FrameCount]]
@@ -25,10 +26,16 @@ class CountTask:
     class_list: ClassList
     check_images: bool
     """Open camera images to see that they fit their labels."""
+    segments: SegmentTables | None = None
+    """Those of the labels; None where they have none."""
 
     def to_read(self, portion: Portion) -> list[FrameFiles]:
         """The files of the portion's frames that are read."""
-        return [frame.to_read(image=self.check_images) for frame in portion.frames]
+        frames = [frame.to_read(image=self.check_images) for frame in portion.frames]
+        if self.segments is not None:
+            for frame in frames:
+                frame.segments = self.segments.of(frame.label_key)
+        return frames
 
     def unit(self, portion: Portion) -> bytes:
         """The portion's frames as a unit for another process."""

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from catalog.values import File, Problem
+from ingest.labels.segments import Segments
 from ingest.layouts.layout import FrameId
 from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.read_frame import FrameCount
@@ -31,16 +32,19 @@ def file_from_json(values: list[Any]) -> File:
 
 
 def frame_json(frame: FrameFiles) -> list[Any]:
-    """A frame's id, then its files; None for each that is not there."""
+    """A frame's id, then its files; None for each that is not there; and its label's segments."""
     files = (frame.image, frame.label, frame.lidar, frame.camera_json)
-    return [frame.id, *(file and file_json(file) for file in files)]
+    segments = frame.segments and [frame.segments.text, frame.segments.problem]
+    return [frame.id, *(file and file_json(file) for file in files), segments]
 
 
 def frame_from_json(values: list[Any]) -> FrameFiles:
     """The frame."""
-    (*frame, tags), *files = values
+    (*frame, tags), *files, segments = values
     return FrameFiles(
-        FrameId._make([*frame, tuple(tags)]), *(file and file_from_json(file) for file in files)
+        FrameId._make([*frame, tuple(tags)]),
+        *(file and file_from_json(file) for file in files),
+        segments=segments and Segments.of_text(*segments),
     )
 
 
@@ -49,14 +53,14 @@ def count_json(count: FrameCount) -> list[Any]:
     problems = [asdict(problem) for problem in count.problems]
     return [
         count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems,
-        count.digest,
+        count.digest, count.segments,
     ]  # fmt: skip
 
 
 def count_from_json(values: list[Any]) -> FrameCount:
     """The counts."""
-    width, height, pixels, unknown, bytes_read, problems, digest = values
+    width, height, pixels, unknown, bytes_read, problems, digest, segments = values
     return FrameCount(
         width, height, tuple(pixels), unknown, bytes_read,
-        tuple(Problem(**problem) for problem in problems), digest,
+        tuple(Problem(**problem) for problem in problems), digest, segments,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from catalog.values import File, Problem
+from ingest.labels.segments import Segments
 from ingest.layouts.layout import FrameId, FrameName, Layout
 from ingest.scan.listing_diff import ScannedFile
 from ingest.scan.sorted_files import FrameSorter
@@ -20,6 +21,8 @@ class FrameFiles:
     label: File | None = None
     lidar: File | None = None
     camera_json: File | None = None
+    segments: Segments | None = field(default=None, kw_only=True)
+    """Of a panoptic label that is to be read."""
 
     @property
     def files(self) -> list[File]:

@@ -128,6 +128,7 @@ class Portions:
         check_images: bool = True,
         recall: Recall = _recall_none,
         guard: RemovalGuard | None = None,
+        written_last: Sequence[ScannedFile] = (),
     ) -> None:
         """Prepare to cut.
 
@@ -140,6 +141,8 @@ class Portions:
             full: Read everything again.
             check_images: Read frames whose image came back from an archive.
             guard: Decides whether removed files may leave the catalog; all may when None.
+            written_last: Files by which labels are counted, as they were before the listing: of no
+                frame, and written when all that was counted by them is.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
         self._layout = layout
@@ -158,6 +161,7 @@ class Portions:
             elif problem.kind == "orphan":
                 self._orphans[problem.key] = problem.reason
         self.listing_problems: list[Problem] = []
+        self._written_last = {file.key: file for file in written_last}
         self._bereft: dict[str, set[FrameId]] = {}  # frames that lost a file, by their group
         self._portion = Portion()
         self._deferred = _Deferred()
@@ -175,6 +179,9 @@ class Portions:
         # A scan that was broken off noted them, and they went before another saw them.
         self._unseen.difference_update(problem.key for problem in self.listing_problems)
         self._portion.examined += self._unseen
+        for last in self._written_last.values():
+            if last.is_fresh:
+                self._portion.add_file(last)
         yield self._completed()
 
     def _noted(self, files: Iterable[ScannedFile]) -> Iterator[ScannedFile]:
@@ -191,7 +198,8 @@ class Portions:
             self.counts.files += 1
             setattr(self.counts, noted.change, getattr(self.counts, noted.change) + 1)
             self._listed()
-            yield noted
+            if noted.key not in self._written_last:
+                yield noted
 
     def _note_removed(self, file: ScannedFile) -> None:
         self.counts.removed += 1

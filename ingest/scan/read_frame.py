@@ -33,6 +33,8 @@ class FrameCount:
     """The bad file, or the colours that are no class."""
     digest: str = ""
     """PixelCounts.digest of the label; empty where a file is bad."""
+    segments: str | None = None
+    """Of a panoptic label, by which it was counted; None of others."""
 
 
 def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> FrameCount:
@@ -47,9 +49,14 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
     label, image = frame.label, frame.image
     if label is None:
         raise ValueError("a frame that is to be counted needs a label")
+    segments = frame.segments
     try:
+        if segments is not None and segments.problem:
+            # What the JSON file lacks now may come: nothing of the label would show it.
+            raise UnreadableFile(segments.problem, label.key)
         counts, png = _in_file(
-            label.key, lambda: use_listed(source, label, lambda png: count_pixels(png, class_list))
+            label.key,
+            lambda: use_listed(source, label, lambda png: count_pixels(png, class_list, segments)),
         )
         image_bytes = 0
         if image is not None:
@@ -60,10 +67,10 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         problem = Problem(kind, error.file, error.reason)
         return FrameCount(0, 0, (), 0, label.size, (problem,))
     problems = []
-    if counts.unknown:
+    if unknown := counts.unknown - counts.void:
         some = ", ".join(f"{key} ({n:,})" for key, n in counts.unknown_keys.items())
         what = "colours" if class_list.encoding.is_colour else "ids"
-        reason = f"{counts.unknown:,} pixels in {what} that are no class: {some}"
+        reason = f"{unknown:,} pixels in {what} that are no class: {some}"
         problems.append(Problem("unknown_colours", label.key, reason))
     return FrameCount(
         counts.width,
@@ -73,6 +80,7 @@ def read_frame(source: FileReader, frame: FrameFiles, class_list: ClassList) -> 
         len(png) + image_bytes,
         tuple(problems),
         counts.digest,
+        None if segments is None else segments.text,
     )
 
 
@@ -93,6 +101,7 @@ def frame_record(
         class_pixels=dict(zip(class_list.tags, count.pixels, strict=True)),
         unknown_pixels=count.unknown_pixels,
         label_digest=count.digest,
+        label_segments=count.segments,
     )
 
 

@@ -31,6 +31,7 @@ from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan.scan_commits import ScanCommits
 from ingest.scan.scan_counts import Progress, ScanCounts
 from ingest.scan.scan_lock import scan_lock
+from ingest.scan.segment_tables import SegmentTables
 from ingest.scan.source_layout import (
     check_still_fits,
     classes_of_source,
@@ -134,6 +135,8 @@ class Scan:
         layout: Layout,
         class_list: ClassList,
         before: ScanCounts,
+        segments: SegmentTables,
+        segment_files: Sequence[ScannedFile],
         *,
         rereads_all: bool,
     ) -> None:
@@ -141,6 +144,7 @@ class Scan:
         self.store, self.records, self.source, self.options = store, records, source, options
         self.files, self.number, self.layout, self.class_list = files, number, layout, class_list
         self.before, self.rereads_all = before, rereads_all
+        self._segments, self._segment_files = segments, segment_files
         self.names = source_names(source, files)
         self.counts = ScanCounts()
         self.committed = False
@@ -178,16 +182,22 @@ class Scan:
                 counted_with.meaning != class_list.meaning
                 or scanned_layout(current).naming != layout.naming
             )
-            if changed:
+            segments = SegmentTables(files, layout)
+            segment_files = _compared(store, segments, source_names(source, files))
+            # Labels of one that is new were never counted.
+            other_segments = any(file.change in ("changed", "removed") for file in segment_files)
+            if changed or other_segments:
                 options = replace(options, full=True)
-            elif counted_with != class_list or current.scanned_layout != layout.document:
+            if not changed and (
+                counted_with != class_list or current.scanned_layout != layout.document
+            ):
                 set_class_list(records, source.id, class_list.to_json(), layout.document)
             own_record = number is None
             if number is None:
                 number = scan_record.begin(records, source)
             scan = cls(
                 store, records, source, options, files, number, layout, class_list, before,
-                rereads_all=changed,
+                segments, segment_files, rereads_all=changed or other_segments,
             )  # fmt: skip
             try:
                 yield scan
@@ -274,6 +284,7 @@ class Scan:
             check_images=self.options.check_images,
             recall=partial(self._recall, progress),
             guard=guard,
+            written_last=[file for file in self._segment_files if file.change != "removed"],
         )
         with ExitStack() as stack:
             cursor = stack.enter_context(self.store.reading_files())
@@ -351,7 +362,9 @@ class Scan:
         source = UnitSource(
             self.source.uri, SourceOptions.from_json(self.source.options), self.class_list
         )
-        return CountTask(source, self.files, self.class_list, self.options.check_images)
+        return CountTask(
+            source, self.files, self.class_list, self.options.check_images, self._segments
+        )
 
     def _report(self, progress: Progress | None) -> None:
         now = time.monotonic()
@@ -366,6 +379,16 @@ class Scan:
 def source_names(source: Source, files: SourceFiles) -> SourceNames:
     """The names of a source's files in the catalog."""
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
+
+
+def _compared(
+    store: CatalogStore, segments: SegmentTables, names: SourceNames
+) -> list[ScannedFile]:
+    """The files that name the labels' segments, compared with the catalogued ones."""
+    if segments.below is None:
+        return []
+    with store.reading_files() as cursor:
+        return segments.compared(catalog_frames.known_files(cursor, names, segments.below))
 
 
 def _unlisted(key: str, reason: str) -> Problem:

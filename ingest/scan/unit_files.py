@@ -25,7 +25,7 @@ from ingest.scan.portions import Portion
 from ingest.scan.scan_counts import ScanCounts
 
 HEADER = "units.json"
-FORMAT = 4
+FORMAT = 5
 
 
 class UnitFolder:

@@ -29,12 +29,24 @@ class ContentDigest:
         Args:
             rows: Of FRAMES_SCHEMA.
         """
+        rows = _with_segments(rows)
         for batch in rows.select(_IDENTIFYING).to_batches(_HASHED_ROWS):
             self._digest.update(_json(batch.columns))
 
     def hexdigest(self) -> str:
         """The dataset's id."""
         return self._digest.hexdigest()
+
+
+def _with_segments(rows: pa.Table) -> pa.Table:
+    """Rows whose label_version says the segments of panoptic labels, too."""
+    segments = rows["label_segments"]
+    if segments.null_count == len(segments):
+        return rows
+    version = pc.fill_null(rows["label_version"], "")
+    with_segments = pc.binary_join_element_wise(version, segments, " segments ")
+    version = pc.if_else(segments.is_valid(), with_segments, rows["label_version"])
+    return rows.set_column(rows.column_names.index("label_version"), "label_version", version)
 
 
 def _json(columns: list[pa.Array]) -> bytes:

@@ -19,6 +19,7 @@ from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.datasets.rows_file import RowsFile, StoredRows
 from pipeline.datasets.selection_rows import portioned_rows, rows_of
+from pipeline.datasets.stores import Stores
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_store import folder_of_new, store_manifest
 from pipeline.source_locations import SourceLocations
@@ -77,7 +78,7 @@ class Content:
 
 
 def create_dataset(
-    records: RecordStore,
+    stores: Stores,
     name: str,
     selection: Selection | FramePortions,
     division: Division | None = None,
@@ -95,15 +96,15 @@ def create_dataset(
         The dataset; the version that has the same content where there is one.
     """
     provenance = provenance or Provenance()
-    name = name_of_new(records, name)
-    content, report = content_of(records, name, selection, division or Division(), provenance)
+    name = name_of_new(stores.records, name)
+    content, report = content_of(stores, name, selection, division or Division(), provenance)
     return save_content(
-        records, name, content, replace(provenance, report={**provenance.report, **report})
+        stores.records, name, content, replace(provenance, report={**provenance.report, **report})
     )
 
 
 def content_of(
-    records: RecordStore,
+    stores: Stores,
     name: str,
     selection: Selection | FramePortions,
     division: Division,
@@ -114,7 +115,7 @@ def content_of(
     question = {**question, **provenance.built, **division.to_json()}
     splits = division.splits
     if isinstance(selection, FramePortions):
-        portions = portioned_rows(records, name, selection, division, splits, question)
+        portions = portioned_rows(stores, name, selection, division, splits, question)
         if portions is None:
             raise _no_frames(name, provenance.report)
         content = Content(
@@ -131,7 +132,7 @@ def content_of(
         raise _no_frames(name, provenance.report)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, classes, source_locations = rows_of(records, name, selection, of_rows)
+    rows, classes, source_locations = rows_of(stores, name, selection, of_rows)
     content = Content(
         question=question,
         snapshot=selection.snapshot,

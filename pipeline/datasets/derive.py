@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
-from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import of_alike_sources, tags_of
@@ -23,6 +21,7 @@ from pipeline.datasets.leakage_guard import frame_numbers, guard_of_rows
 from pipeline.datasets.naming import naming
 from pipeline.datasets.row_counts import class_matrix
 from pipeline.datasets.selection_rows import rows_of
+from pipeline.datasets.stores import Stores
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
@@ -37,14 +36,6 @@ from query.sets.coverage import Covered, cover, packed
 from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
 from query.sets.methods import Demand
 from query.sets.min_gap import MIN_GAP_S
-
-
-@dataclass(frozen=True)
-class Stores:
-    """Catalog and records that datasets are made of and recorded in."""
-
-    catalog: Catalog
-    records: RecordStore
 
 
 def split_dataset(
@@ -316,7 +307,7 @@ def grown_by(
     """
     header = manifest.header
     new, its_classes, source_locations = rows_of(
-        stores.records, dataset.name, added, pa.array([entry["split"]] * len(added))
+        stores, dataset.name, added, pa.array([entry["split"]] * len(added))
     )
     known = header.dataset_classes
     classes = known.joined([*header.roots], its_classes, [*source_locations.roots])

@@ -16,7 +16,7 @@ from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from ingest.labels.class_list import ClassList
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
-from pipeline.manifest import Manifest
+from pipeline.manifest import FrameFile, Manifest
 
 _GROUND_TRUTH = "ground_truth"
 """Field of FiftyOne with the labels of the dataset's first class list; then _2, _3..."""
@@ -36,7 +36,7 @@ def export_table(manifest: Manifest, tags: Sequence[str]) -> pa.Table:
             name: manifest.image_paths() if name == "image"
             else manifest.label_paths() if name == "label"
             else manifest.frames[name]
-            for name in _COLUMNS
+            for name in _columns(manifest)
         }
     )  # fmt: skip
     pixels = manifest.frames["class_pixels"].combine_chunks()
@@ -44,6 +44,16 @@ def export_table(manifest: Manifest, tags: Sequence[str]) -> pa.Table:
         of_class = pc.list_element(pixels, index) if len(pixels) > pixels.null_count else None
         table = table.append_column(tag, of_class or pa.nulls(len(pixels), pa.int32()))
     return table
+
+
+def _columns(manifest: Manifest) -> tuple[str, ...]:
+    """Columns before those of classes."""
+    return (*_COLUMNS, "label_segments") if _is_panoptic(manifest) else _COLUMNS
+
+
+def _is_panoptic(manifest: Manifest) -> bool:
+    lists = manifest.header.dataset_classes.lists
+    return any(class_list.encoding.is_panoptic for class_list in lists)
 
 
 def export_text(
@@ -56,7 +66,8 @@ def export_text(
         tags: Class tag of each entry of class_pixels.
         format_: "csv" (a header line first), "jsonl" (an object per frame), or "files" (the path or
             URI of a camera image per line).
-        with_labels: In "files", the label's path after each image's, a tab between.
+        with_labels: In "files", the label's path after each image's, a tab between; and the
+            segments of a panoptic label after another tab.
 
     Raises:
         InvalidInput: A format that is no text, or a path that would be more than one line of it.
@@ -83,19 +94,27 @@ def _text(
     manifest: Manifest, tags: Sequence[str], format_: ExportFormat, with_labels: bool
 ) -> Iterator[str]:
     if format_ == "csv":
-        yield _csv_line([*_COLUMNS, *tags])
+        yield _csv_line([*_columns(manifest), *tags])
     for start in range(0, len(manifest), _ROWS):
         portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
         if format_ == "files":
-            paths = zip(portion.image_paths(), portion.label_paths(), strict=True)
-            lines = (f"{image}\t{label or ''}" if with_labels else image for image, label in paths)
-            yield "".join(f"{line}\n" for line in lines)
+            files = zip(portion.image_paths(), portion.labels(), strict=True)
+            yield "".join(
+                f"{image}{_of_label(label) if with_labels else ''}\n" for image, label in files
+            )
             continue
         rows = export_table(portion, tags).to_pylist()
         if format_ == "csv":
             yield "".join(_csv_line(list(row.values())) for row in rows)
         else:
             yield "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _of_label(label: FrameFile | None) -> str:
+    """What a list of files has of a label, after its image's path."""
+    if label is None:
+        return "\t"
+    return f"\t{label.path}" + ("" if label.segments is None else f"\t{label.segments}")
 
 
 def _csv_line(values: Sequence[object]) -> str:
@@ -139,8 +158,18 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 
 
 def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
-    """metadata.json: classes, and which colour of a label image is which."""
+    """metadata.json: classes, and which colour of a label image is which.
+
+    Raises:
+        InvalidInput: Its labels are panoptic.
+    """
     header = manifest.header
+    if _is_panoptic(manifest):
+        raise InvalidInput(
+            "format fiftyone: a panoptic label is no mask, as FiftyOne knows nothing of its "
+            "segments; export csv, jsonl, parquet or files, which say them, or make labels of ids "
+            "(framesift labels convert coco-panoptic) and a dataset of those"
+        )
     targets = dict(
         zip(_mask_fields(manifest), map(_mask_targets, header.dataset_classes.lists), strict=True)
     )

@@ -22,11 +22,12 @@ from catalog.tags.confusion_cells import predicted_pixels
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import of_alike_sources
 from pipeline.datasets.datasets import Content, Provenance, save_content
-from pipeline.datasets.derive import Stores, grown_by, grown_split, one_of_each
+from pipeline.datasets.derive import grown_by, grown_split, one_of_each
 from pipeline.datasets.frame_worth import Reals, Worth, worth_of
 from pipeline.datasets.leakage_guard import guard_of_rows, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.stores import Stores
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
 from query.frames.sampling import Hashes, hashes_of

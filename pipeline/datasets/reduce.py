@@ -19,9 +19,10 @@ from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
 from pipeline.datasets.class_lists import tags_of
 from pipeline.datasets.datasets import Content, Provenance, save_content
-from pipeline.datasets.derive import Stores, described, grown_split
+from pipeline.datasets.derive import described, grown_split
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.stores import Stores
 from pipeline.manifest_store import read_manifest
 from pipeline.source_locations import SourceLocations
 from query.frames.sampling import hashes_of

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, NotFound
+from catalog.frames.label_segments import segments_of
+from catalog.lake.catalog import Catalog
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
@@ -18,10 +20,11 @@ from pipeline.datasets.class_lists import classes_of
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
 from pipeline.datasets.rows_file import RowsFile
+from pipeline.datasets.stores import Stores
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.source_locations import SourceLocations
 from query.frames.candidates import DUPLICATE
-from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
+from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION, label_fkeys
 from query.frames.frame_portions import FramePortions
 from query.frames.selection import Selection
 from query.sets.leakage_guard import DRIVE
@@ -42,20 +45,20 @@ class WrittenRows:
 
 
 def rows_of(
-    records: RecordStore, name: str, selection: Selection, splits: pa.Array
+    stores: Stores, name: str, selection: Selection, splits: pa.Array
 ) -> tuple[pa.Table, DatasetClasses, SourceLocations]:
     """A selection as a manifest's rows; its classes, and its sources' places."""
     _refuse_labels_alone(name, _labels_alone(selection), len(selection))
     pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
     named = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
-    sources = _recorded(records, named)
-    classes = classes_of(records, sources.values())
-    rows = _rows(selection, splits, sources, classes.tags)
+    sources = _recorded(stores.records, named)
+    classes = classes_of(stores.records, sources.values())
+    rows = _rows(stores.catalog, selection, splits, sources, classes)
     return rows, classes, SourceLocations.of(sources.values())
 
 
 def portioned_rows(
-    records: RecordStore,
+    stores: Stores,
     name: str,
     portions: FramePortions,
     division: Division,
@@ -72,9 +75,9 @@ def portioned_rows(
     """
     if not portions.sources:
         return None
-    sources = _recorded(records, portions.sources)
-    classes = classes_of(records, sources.values())
-    writing = _Writing(portions, sources, classes.tags)
+    sources = _recorded(stores.records, portions.sources)
+    classes = classes_of(stores.records, sources.values())
+    writing = _Writing(stores.catalog, portions, sources, classes)
     counts = RowCounts(question, portions.snapshot, len(classes))
     report: dict[str, Any] = {}
     if not division.is_divided:
@@ -105,9 +108,16 @@ class _Writing:
         kept: Columns of each portion that were to be kept in memory.
     """
 
-    def __init__(self, portions: FramePortions, sources: _Sources, tags: Sequence[str]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        portions: FramePortions,
+        sources: _Sources,
+        classes: DatasetClasses,
+    ) -> None:
         """Read nothing yet."""
-        self._portions, self._sources, self._tags = portions, sources, tags
+        self._catalog, self._portions = catalog, portions
+        self._sources, self._classes = sources, classes
         self.frames = self.alone = 0
         self.kept: list[pa.Table] = []
 
@@ -119,7 +129,7 @@ class _Writing:
             if keep:
                 self.kept.append(_encoded(portion.frames, keep))
             splits = pa.array([split]).take(pa.array(np.zeros(len(portion), np.int64)))
-            yield _rows(portion, splits, self._sources, self._tags)
+            yield _rows(self._catalog, portion, splits, self._sources, self._classes)
 
 
 def _counted(portions: Iterator[pa.Table], counts: RowCounts) -> Iterator[pa.Table]:
@@ -182,9 +192,13 @@ def _recorded(records: RecordStore, named: Sequence[tuple[str, str]]) -> _Source
 
 
 def _rows(
-    selection: Selection, splits: pa.Array, sources: _Sources, tags: Sequence[str]
+    catalog: Catalog,
+    selection: Selection,
+    splits: pa.Array,
+    sources: _Sources,
+    classes: DatasetClasses,
 ) -> pa.Table:
-    frames = selection.frames
+    frames, tags = selection.frames, classes.tags
     none_counted = pa.nulls(len(selection), pa.int32())  # by an earlier class list
     per_frame = np.empty((len(selection), len(tags)), np.int32)
     for index, tag in enumerate(tags):
@@ -195,6 +209,11 @@ def _rows(
     names = _source_names(frames, sources)
     labelled = frames["label_file"].is_valid().combine_chunks()
     none = pa.nulls(len(selection), pa.string())
+    panoptic = [name for name in names.unique().to_pylist() if classes.is_panoptic(name)]
+    segments = none
+    if panoptic:
+        of_panoptic = pc.and_(labelled, pc.is_in(names, pa.array(panoptic)))
+        segments = _segments(catalog, selection, of_panoptic)
     return pa.table(
         {
             "fkey": frames["fkey"],
@@ -211,10 +230,30 @@ def _rows(
             "label_size": frames["label_size"],
             LABEL_VERSION: frames[LABEL_VERSION],
             "label_digest": none,
+            "label_segments": segments,
             "class_pixels": pc.if_else(labelled, of_each, None),
         },
         schema=FRAMES_SCHEMA,
     )
+
+
+def _segments(catalog: Catalog, selection: Selection, of_panoptic: pa.Array) -> pa.Array:
+    """The segments of the labels that are panoptic, null of all others.
+
+    Raises:
+        InvalidInput: A label was counted in another encoding than its source's is by now.
+    """
+    fkeys = pc.if_else(of_panoptic, label_fkeys(selection.frames), None).to_pylist()
+    with catalog.reading_files(selection.snapshot) as snapshot:
+        known = segments_of(snapshot, [fkey for fkey in fkeys if fkey is not None])
+    if unknown := [fkey for fkey in fkeys if fkey is not None and fkey not in known]:
+        raise InvalidInput(
+            f"the segments of {len(unknown):,} panoptic labels are not in snapshot "
+            f"{selection.snapshot} of the catalog, such as those of {unknown[0]}: they were "
+            "counted by another layout; scan their source again (framesift ingest), and ask for "
+            "frames of the newest snapshot"
+        )
+    return pa.array([known.get(fkey) for fkey in fkeys], pa.string())
 
 
 def _source_names(frames: pa.Table, sources: _Sources) -> pa.Array:

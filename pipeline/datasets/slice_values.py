@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
 from pipeline.datasets.class_lists import tags_of
-from pipeline.datasets.derive import Stores, described
+from pipeline.datasets.derive import described
+from pipeline.datasets.stores import Stores
 from pipeline.manifest import Manifest
 from query.frames.sampling import hashes_of
 

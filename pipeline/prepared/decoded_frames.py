@@ -165,6 +165,7 @@ class DecodedFrames:
                 self._read(file),
                 self._classes.list_of(file.source).encoding,
                 self._classes.table_of(file.source),
+                file.segments,
             )
         except BadFile as error:
             raise self._damaged(error, file) from error

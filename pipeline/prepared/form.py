@@ -175,7 +175,10 @@ def form_key(manifest: Manifest, size: FormSize) -> str | None:
     about += further_lists(header.dataset_classes).values()
     sources = {name: header.datasources.get(name, name) for name in header.roots}
     digest = hashlib.sha256(json.dumps([*about, sources]).encode())
-    columns = (rows[name].to_pylist() for name in ("fkey", *_FILES, *_LABELS))
+    names = ["fkey", *_FILES, *_LABELS]
+    if rows["label_segments"].null_count < len(rows):
+        names.append("label_segments")
+    columns = (rows[name].to_pylist() for name in names)
     for row in zip(*columns, strict=True):
         digest.update(json.dumps(row).encode())
     return digest.hexdigest()[:_KEY_CHARACTERS]

@@ -200,6 +200,11 @@ def check_encoding(encoding: str | Mapping[str, Any]) -> None:
             f"encoding {encoding[:80]!a}: expected {IDS}, {LABELS}, the name of a layout, or a "
             "class list with encoding and classes"
         )
+    if isinstance(encoding, Mapping) and encoding.get("encoding") == "panoptic":
+        raise InvalidInput(
+            "encoding panoptic: predictions have no JSON file that names the category of each "
+            f"segment; write them as {IDS}, or as ids with a class list of their own"
+        )
 
 
 def check_model_name(name: str) -> None:

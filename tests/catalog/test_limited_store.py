@@ -106,7 +106,13 @@ def test_every_table_and_view_holds_those_rows(own: CatalogStore) -> None:
         for prefix in prefixes:
             files, frames = two_frames(prefix, f"{prefix}/shared")
             full = [
-                replace(one, lidar=one.image, camera_json=one.image, label_digest="d")
+                replace(
+                    one,
+                    lidar=one.image,
+                    camera_json=one.image,
+                    label_digest="d",
+                    label_segments="1:7",
+                )
                 for one in frames
             ]
             files += [file(str(one.label)) for one in frames]
@@ -127,7 +133,11 @@ def test_every_table_and_view_holds_those_rows(own: CatalogStore) -> None:
     assert fkeys(limited, listed) == tables
     assert {"main.tags_scores_late", "bluadmin.t_late_uncertainty"} < {*tables}
     of_memory = {"main.tagged_files", "main.untagged_files", "main.every_file"}
-    assert of_memory <= {*tables} if _in_memory(own) else "main.confusion_cells" in tables
+    assert (
+        of_memory <= {*tables}
+        if _in_memory(own)
+        else {"main.confusion_cells", "main.label_segments"} <= {*tables}
+    )
     for table in tables:
         keys = fkeys(limited, f"SELECT fkey FROM {table}")
         everything = fkeys(own, f"SELECT fkey FROM {table}")

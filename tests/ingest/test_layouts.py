@@ -21,6 +21,7 @@ from tests.api.servers import framesift
 
 CLASSES = [{"key": 7, "name": "road"}, {"key": [0, 1], "name": "void", "ignore": True}]
 PLAIN = {"images": "i/{scene}/{frame}.jpg", "labels": "l/{scene}/{frame}.png", "classes": CLASSES}
+PANOPTIC = {"encoding": "panoptic"}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,12 @@ def test_what_is_no_pattern(pattern: str, words: str) -> None:
     [
         ({"image": "x"}, "no such key 'image'; did you mean images?"),
         ({"encoding": "rgb"}, "encoding 'rgb': expected one of index, colour"),
-        ({"encoding": "panoptic"}, "which class an id is stands in a JSON file"),
+        (PANOPTIC, "encoding panoptic and segments belong together"),
+        ({"segments": "s.json"}, "encoding panoptic and segments belong together"),
+        (PANOPTIC | {"segments": "{split}.json"}, "the pattern of labels lacks split, so that"),
+        (PANOPTIC | {"segments": "../s.json"}, "segments = ../s.json: expected a path below"),
+        (PANOPTIC | {"segments": "s*.json"}, "'*.json' is no field"),
+        (PANOPTIC | {"segments": 7}, "segments = 7: expected a text"),
         ({"labels": "l/{name}.png"}, "share no field"),
         ({"classes": [{"key": 7, "name": "a"}, {"key": 7, "name": "b"}]}, "key 7 is listed twice"),
         ({"classes": [{"key": "#ffffff", "name": "a"}]}, "key '#ffffff': expected a whole number"),
@@ -124,6 +130,8 @@ EXAMPLES = {
     "cityscapes-trainids": ("leftImg8bit/val/ulm/ulm_000001_000019_leftImg8bit.png",
                             "gtFine/val/ulm/ulm_000001_000019_gtFine_labelTrainIds.png"),
     "coco-stuff": ("images/val2017/000000000139.jpg", "annotations/val2017/000000000139.png"),
+    "coco-panoptic": ("images/val2017/000000000139.jpg",
+                      "annotations/panoptic_val2017/000000000139.png"),
     "fiftyone": ("data/a/x.jpg", "labels/a/x.png"),
     "idd": ("leftImg8bit/val/119/903127_leftImg8bit.png",
             "gtFine/val/119/903127_gtFine_labellevel3Ids.png"),

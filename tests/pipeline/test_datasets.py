@@ -27,8 +27,10 @@ from pipeline.datasets.changes import remove_dataset, rename_dataset
 from pipeline.datasets.content_digest import ContentDigest
 from pipeline.datasets.datasets import create_dataset
 from pipeline.datasets.row_counts import RowCounts
+from pipeline.datasets.stores import Stores
 from pipeline.datasets.visible_datasets import visible_part
 from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
 from query.frames import frame_portions
 from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
@@ -257,12 +259,28 @@ def test_the_id_is_of_json_lists(text: str | None) -> None:
     rows = [["all", "a", "v", "l", "w"], ["all", "b", text, text, text], ["x", "c", "v", None, ""]]
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     expected = json.dumps([{"where": "x"}, 7], sort_keys=True) + "".join(map(json.dumps, rows))
-    table = pa.table(columns, names=names)
+    table = pa.table([*columns, pa.nulls(3, pa.string())], names=[*names, "label_segments"])
     ids = [content_id({"where": "x"}, 7, one) for one in (table, pa.concat_tables([table] * 2))]
     twice = expected + "".join(map(json.dumps, rows))
     assert ids == [hashlib.sha256(one.encode()).hexdigest() for one in (expected, twice)]
     later = pa.concat_tables([table, table]).slice(len(table))
     assert content_id({"where": "x"}, 7, later) == ids[0]
+
+
+def test_the_id_is_of_the_segments() -> None:
+    """Those of each panoptic label, in whichever portions the frames come."""
+    rows = manifest(4).frames.to_pylist()
+    tables = [
+        pa.Table.from_pylist([rows[0], *({**row, **of} for row in rows[1:])], FRAMES_SCHEMA)
+        for of in ({"label_segments": text} for text in (None, "", "1:7", "1:7 2:3"))
+    ]
+    ids = [content_id({}, 7, table) for table in tables]
+    assert len({*ids}) == len(ids)
+    for table, one in zip(tables, ids, strict=True):
+        digest = ContentDigest({}, 7)
+        for number in range(len(table)):
+            digest.update(table.slice(number, 1))
+        assert digest.hexdigest() == one
 
 
 def test_the_id_is_of_the_frames_and_of_each_file_s_version() -> None:
@@ -370,7 +388,7 @@ def test_a_removed_source_is_named(workspace: Workspace) -> None:
     selection = select_frames(workspace.catalog, Question())
     remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
-        create_dataset(workspace.records, "streets", selection)
+        create_dataset(Stores(workspace.catalog, workspace.records), "streets", selection)
 
 
 def test_a_file_uri_is_a_folder_to_jobs(workspace: Workspace) -> None:

@@ -24,10 +24,10 @@ from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
 from catalog.values import now
-from pipeline.datasets.derive import Stores
 from pipeline.datasets.frame_worth import Worth, worth_of
 from pipeline.datasets.improve import Improvement, improved_content
 from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.stores import Stores
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.manifest import Manifest
 from query.frames.sampling import hashes_of

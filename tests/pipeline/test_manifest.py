@@ -49,6 +49,7 @@ def manifest(frames: int = 10, **changes: object) -> Manifest:
             "label_size": [10 + n for n in range(frames)],
             "label_version": [f"mtime:{n}" for n in range(frames)],
             "label_digest": pa.nulls(frames, pa.string()),
+            "label_segments": pa.nulls(frames, pa.string()),
             "class_pixels": [[n, 0] for n in range(frames)],
         },
         schema=FRAMES_SCHEMA,
@@ -293,6 +294,16 @@ def test_formats_of_before_are_refused(tmp_path: Path, format_: int) -> None:
         Manifest.read(tmp_path)
     with pytest.raises(framesift.BadFile, match=reads):
         open_frames(tmp_path)
+
+
+def test_manifests_without_segments(tmp_path: Path) -> None:
+    """Those that were written before panoptic labels are read, by the client's own reader too."""
+    whole = manifest().write(tmp_path)
+    path = tmp_path / FRAMES_FILE
+    pq.write_table(pq.read_table(path).drop_columns("label_segments"), path)
+    _change_header(tmp_path, frames_sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    assert Manifest.read(tmp_path).frames == whole.frames
+    assert open_frames(tmp_path).names == keys(whole)
 
 
 def test_a_relative_root_lies_beside_the_manifest(tmp_path: Path) -> None:

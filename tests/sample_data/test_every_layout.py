@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from framesift.data import open_frames
-from ingest.labels.class_list import ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.label_image import decode_label
 from ingest.layouts.read_layout import preset_names
 from pipeline.manifest import Manifest
@@ -57,7 +57,7 @@ def pictures(committed: Path) -> list[Drawn]:
 
 def write(layout: DrawnLayout, pictures: Sequence[Drawn], root: Path) -> None:
     """Write the frames in the layout."""
-    files = layout.own_files(REDUCED)
+    files = layout.own_files(REDUCED, [layout.planned(drawn.frame) for drawn in pictures])
     for drawn in pictures:
         files |= layout.files(layout.planned(drawn.frame), drawn.picture, drawn.ids)
     for path, content in files.items():
@@ -66,9 +66,11 @@ def write(layout: DrawnLayout, pictures: Sequence[Drawn], root: Path) -> None:
 
 
 def class_ids(classes: ClassList, ids: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Position of each pixel's class in the list; every drawn class has one."""
-    names = [key.name for key in class_of_entry(classes) if key is not None]
-    return np.array([classes.classes.index(name) for name in names], np.uint8)[ids]
+    """Position of each pixel's class in the list; void in panoptic labels alone."""
+    keys = class_of_entry(classes)
+    assert classes.encoding.is_panoptic or None not in keys
+    of_entry = [UNKNOWN_CLASS if key is None else classes.classes.index(key.name) for key in keys]
+    return np.array(of_entry, np.uint8)[ids]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,9 @@ def test_from_names_to_class_ids(name: str, pictures: list[Drawn], tmp_path: Pat
     words = "has its own layout: layout.toml (6 of 6 names)" if own else f"looks like {name} ("
     assert chosen or words in added
     counts = json.loads(scanned)
-    assert (counts["frames"], counts["unknown_pixels"], counts["problems"]) == (3, 0, [])
+    void = sum(int((class_ids(classes, drawn.ids) == UNKNOWN_CLASS).sum()) for drawn in pictures)
+    assert (counts["frames"], counts["unknown_pixels"], counts["problems"]) == (3, void, [])
+    assert void < PIXELS / 2
     drawn_cars = sum(np.isin(drawn.ids, IDS_OF_CLASS["Car"]).sum() for drawn in pictures)
     assert (cars, drawn_cars > 3000) == (f"0,{drawn_cars}\n", True)
 
@@ -121,10 +125,11 @@ def test_from_names_to_class_ids(name: str, pictures: list[Drawn], tmp_path: Pat
         assert ids is not None
         assert np.array_equal(ids, expected)
         label = (root / row["label"]).read_bytes()
-        assert np.array_equal(decode_label(label, staged), expected)
-        pixels = np.bincount(expected.ravel(), minlength=len(staged)).tolist()
+        assert np.array_equal(decode_label(label, staged, row["label_segments"]), expected)
+        known = expected[expected != UNKNOWN_CLASS]
+        pixels = np.bincount(known, minlength=len(staged)).tolist()
         assert row["class_pixels"] == pixels
         counted = {n: k for n, k in zip(staged.classes, pixels, strict=True) if k}
-        assert (layout.count(drawn.ids), sum(pixels)) == (counted, PIXELS)
+        assert (layout.count(drawn.ids), expected.size) == (counted, PIXELS)
         difference = np.abs(image.astype(int) - drawn.picture)
         assert difference.max() == 0 if row["image"].endswith(".png") else difference.mean() < 4

@@ -454,6 +454,11 @@ def _class_list_of(
         )
     if predictions.encoding == LABELS:
         first, *others = labels.lists
+        if first.encoding.is_panoptic:
+            raise InvalidInput(
+                f"predictions of {predictions.model}: dataset {dataset} has panoptic labels, and "
+                "predictions have no segments; give them by ids, or with a class list of their own"
+            )
         if others:
             raise InvalidInput(
                 f"predictions of {predictions.model}: dataset {dataset} has labels of several "

@@ -74,6 +74,8 @@ def show_layout(
     for kind, pattern in chosen.patterns:
         stdout.print(f"{kind}: {pattern.text}")
     stdout.print(f"encoding: {chosen.encoding.text}")
+    if "segments" in chosen.document:
+        stdout.print(f"segments: {chosen.document['segments']}")
     stdout.print(f"a frame is: {', '.join(chosen.identity)}")
     if chosen.tags:
         stdout.print(f"tags: {', '.join(chosen.tags)}")

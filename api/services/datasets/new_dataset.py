@@ -20,11 +20,12 @@ from pipeline.datasets.datasets import (
     preview_dataset,
     save_content,
 )
-from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
+from pipeline.datasets.derive import Gap, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, GIVEN, Division
 from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.split import parse_split
+from pipeline.datasets.stores import Stores
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE
@@ -66,7 +67,7 @@ def _new_content(
     name = name_of_new(workspace.records, request.name)
     division = _division(request)
     with _chosen(workspace, request, at, owner) as (selection, provenance):
-        content, report = content_of(workspace.records, name, selection, division, provenance)
+        content, report = content_of(stores_of(workspace), name, selection, division, provenance)
     return content, replace(provenance, report={**provenance.report, **report})
 
 
@@ -190,7 +191,9 @@ def save_selection(
     selection = _with_columns(workspace, selection, division)
     provenance = provenance or Provenance(seed=request.seed)
     with naming(catalog, selection.snapshot, request.name):
-        dataset = create_dataset(workspace.records, request.name, selection, division, provenance)
+        dataset = create_dataset(
+            stores_of(workspace), request.name, selection, division, provenance
+        )
     return _as_seen(workspace, dataset)
 
 

@@ -87,7 +87,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
     with catalog.reading(dataset.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, columns)
         selection = with_versions(snapshot, selection)
-    return content_of(workspace.records, dataset.name, selection, division, Provenance())[0]
+    return content_of(stores_of(workspace), dataset.name, selection, division, Provenance())[0]
 
 
 def _method(stored: Mapping[str, Any]) -> Method | None:
