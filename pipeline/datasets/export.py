@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from PIL import Image
 
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path
@@ -24,7 +25,8 @@ _GROUND_TRUTH = "ground_truth"
 _ROWS = 1_000
 """Rows that are texts in memory at once."""
 
-_FIFTYONE_FILES = {"metadata.json", "samples.json"}
+_MASKS = "masks"
+_FIFTYONE_FILES = {"metadata.json", "samples.json", _MASKS}
 
 _COLUMNS = ("fkey", "split", "scene", "camera", "image", "label", "image_size", "label_size")
 
@@ -135,7 +137,7 @@ def write_export(
     if format_ == "fiftyone":
         _write_atomically(
             out,
-            lambda temporary_path: _write_fiftyone(manifest, tags, temporary_path),
+            lambda temporary_path: _write_fiftyone(manifest, tags, temporary_path, out.absolute()),
             is_folder=True,
         )
     elif format_ == "parquet":
@@ -157,22 +159,31 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
         file.writelines(lines)
 
 
-def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
-    """metadata.json: classes, and which colour of a label image is which.
+def fiftyone_document(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
+    """A FiftyOne dataset as one JSON document, which holds no masks.
 
     Raises:
-        InvalidInput: Its labels are panoptic.
+        InvalidInput: Its labels are panoptic: their masks would have to be made.
     """
-    header = manifest.header
     if _is_panoptic(manifest):
         raise InvalidInput(
-            "format fiftyone: a panoptic label is no mask, as FiftyOne knows nothing of its "
-            "segments; export csv, jsonl, parquet or files, which say them, or make labels of ids "
-            "(framesift labels convert coco-panoptic) and a dataset of those"
+            "format fiftyone: a panoptic label is no mask of FiftyOne's, and a server sends no "
+            "masks; export on the machine of the home, without --server, which writes them"
         )
-    targets = dict(
-        zip(_mask_fields(manifest), map(_mask_targets, header.dataset_classes.lists), strict=True)
-    )
+    samples = [*fiftyone_samples(manifest, tags)]
+    return {"metadata": fiftyone_metadata(manifest, tags), "samples": samples}
+
+
+def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
+    """metadata.json: classes, and which value of a label image is which."""
+    header = manifest.header
+    classes = header.dataset_classes
+    targets = {
+        name: dict(zip(map(str, range(len(classes))), classes.names, strict=True))
+        if class_list.encoding.is_panoptic
+        else _mask_targets(class_list)
+        for name, class_list in zip(_mask_fields(manifest), classes.lists, strict=True)
+    }
     return {
         "name": f"{header.name}-v{header.version}",
         "media_type": "image",
@@ -203,15 +214,24 @@ def _mask_targets(class_list: ClassList) -> dict[str, str]:
     return {class_list.encoding.key_text(key.key): key.listed_name for key in class_list.keys}
 
 
-def fiftyone_samples(manifest: Manifest, tags: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One sample per frame: the image, its split as a tag, the label image as its segmentation."""
+def fiftyone_samples(
+    manifest: Manifest, tags: Sequence[str], masks: Path | None = None
+) -> Iterator[dict[str, Any]]:
+    """One sample per frame: the image, its split as a tag, the label image as its segmentation.
+
+    Args:
+        masks: Folder of the masks of panoptic labels; None where there are no such labels.
+    """
     classes = manifest.header.dataset_classes
     field_of = dict(zip(classes.lists, _mask_fields(manifest), strict=True))
     for start in range(0, len(manifest), _ROWS):
         portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
         sources = portion.frames["label_source"].to_pylist()
-        for row, source in zip(export_table(portion, tags).to_pylist(), sources, strict=True):
+        rows = zip(export_table(portion, tags).to_pylist(), sources, strict=True)
+        for number, (row, source) in enumerate(rows, start):
             label = row["label"]
+            if masks is not None and label and classes.list_of(source).encoding.is_panoptic:
+                label = str(masks / _mask_name(number))
             yield {
                 "filepath": row["image"],
                 "tags": [row["split"]],
@@ -227,13 +247,43 @@ def _segmentation(label: str) -> dict[str, Any]:
     return {"_cls": "Segmentation", "tags": [], "mask_path": label}
 
 
-def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> None:
-    """The folder of fiftyone.types.FiftyOneDataset, in its form without a version of FiftyOne."""
+def _mask_name(row: int) -> str:
+    return f"{row:08}.png"
+
+
+def _write_masks(manifest: Manifest, folder: Path) -> None:
+    """Write a mask of class ids, 8 bits of grey, of each panoptic label.
+
+    Raises:
+        BadFile: A label is not there, or cannot be decoded.
+    """
+    from pipeline.prepared.decoded_frames import DecodedFrames
+
+    classes = manifest.header.dataset_classes
+    frames = DecodedFrames(manifest, classes)
+    folder.mkdir()
+    for row, source in enumerate(manifest.frames["label_source"].to_pylist()):
+        if source is not None and classes.list_of(source).encoding.is_panoptic:
+            ids = frames.label(row, frames.size_px(row))
+            Image.fromarray(ids).save(folder / _mask_name(row))
+
+
+def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path, out: Path) -> None:
+    """The folder of fiftyone.types.FiftyOneDataset, in its form without a version of FiftyOne.
+
+    Args:
+        folder: Where it is written.
+        out: Where it will lie.
+    """
+    is_panoptic = _is_panoptic(manifest)
+    if is_panoptic:
+        _write_masks(manifest, folder / _MASKS)
     metadata = json.dumps(fiftyone_metadata(manifest, tags), indent=2, ensure_ascii=False)
     (folder / "metadata.json").write_text(metadata, encoding="utf-8")
+    samples = fiftyone_samples(manifest, tags, out / _MASKS if is_panoptic else None)
     with (folder / "samples.json").open("w", encoding="utf-8") as file:
         file.write('{"samples": [')
-        for number, sample in enumerate(fiftyone_samples(manifest, tags)):
+        for number, sample in enumerate(samples):
             file.write((",\n" if number else "\n") + json.dumps(sample, ensure_ascii=False))
         file.write("\n]}\n")
 

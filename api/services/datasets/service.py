@@ -170,14 +170,13 @@ class Datasets(Service):
         with_labels: bool = False,
     ) -> Iterator[bytes]:
         """The text that `export` writes, as it is made; "fiftyone" is one JSON document."""
-        from pipeline.datasets.export import export_text, fiftyone_metadata, fiftyone_samples
+        from pipeline.datasets.export import export_text, fiftyone_document
 
         manifest, tags = self._manifest(name, split)
         if format == "parquet":
             return _parquet(manifest, tags)
         if format == "fiftyone":
-            samples = [*fiftyone_samples(manifest, tags)]
-            document = {"metadata": fiftyone_metadata(manifest, tags), "samples": samples}
+            document = fiftyone_document(manifest, tags)
             return iter([json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()])
         lines = export_text(manifest, tags, format, with_labels=with_labels)
         return (text.encode() for text in lines)
