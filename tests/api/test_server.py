@@ -152,7 +152,8 @@ def test_datasets(server: str) -> None:
     assert Path(response.json()["manifest"], "manifest.json").is_file()
     assert httpx.post(f"{server}/v1/datasets", json=request).json() == response.json()
     assert response.json() in httpx.get(f"{server}/v1/datasets").json()["datasets"]
-    assert httpx.get(f"{server}/v1/datasets/val-bikes@1").json() == response.json()
+    layouts = {"layouts": [{"layout": "a2d2", "sources": ["a2d2"]}]}
+    assert httpx.get(f"{server}/v1/datasets/val-bikes@1").json() == response.json() | layouts
 
 
 PROBLEMS = [

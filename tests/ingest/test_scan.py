@@ -186,7 +186,7 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
         for problem in recorded_problems(home.records, scan_id=result.scan)
     }
     assert reasons[frame_key("label", 24)] == "label is 2x1 pixels, its camera image 3x1"
-    assert "#090909 1" in reasons[frame_key("label", 26)]
+    assert "#090909 (1)" in reasons[frame_key("label", 26)]
     assert not any("\n" in reason for reason in reasons.values())
     counts = result.counts
     assert (counts.frames, counts.bad_files, counts.orphans, counts.unknown_pixels) == (4, 6, 2, 1)

@@ -8,7 +8,7 @@ from datetime import UTC
 from pathlib import Path
 
 from catalog.errors import BadFile
-from catalog.storage.atomic_write import atomic_path
+from catalog.storage.atomic_write import atomic_path, clear_parts
 from catalog.values import File
 from ingest.sources.schemes import open_source
 from ingest.sources.source_files import SourceFiles
@@ -50,6 +50,7 @@ def fetch_predictions(place: str, options: SourceOptions, folder: Path) -> Fetch
         BadFile: A file changed while it was read, or is too large.
     """
     files = open_source(place, options)
+    clear_parts(folder.rglob(f"*.{'[0-9a-f]' * 32}.part"))
     listed = [file for file in files.list() if file.key.lower().endswith(_KINDS)]
     with ThreadPoolExecutor(_THREADS) as pool:
         copied = sum(pool.map(lambda file: _copied(files, file, folder), listed))
@@ -69,7 +70,7 @@ def _copied(files: SourceFiles, file: File, folder: Path) -> bool:
             f"changed while it was fetched: {len(content):,} bytes, not {file.size:,}",
             f"{files.root}/{file.key}",
         )
-    with atomic_path(path, fsync=False, parents=True) as partial_path:
+    with atomic_path(path, fsync=False, parents=True, clear=False) as partial_path:
         partial_path.write_bytes(content)
         os.utime(partial_path, (changed_s, changed_s))
     return True
