@@ -98,6 +98,11 @@ class DatasetClasses:
         """Name of each class, in the first list that has it."""
         return tuple(self._name_of_tag.values())
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names, as a ClassList has them: what asks for class names takes either."""
+        return self.names
+
     @cached_property
     def ignored(self) -> frozenset[int]:
         """Ids of the classes that training and scores leave out, as every list says that has it."""
