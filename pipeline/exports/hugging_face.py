@@ -63,7 +63,8 @@ def write_hugging_face(
             if rows:
                 file.write_table(pa.Table.from_pylist(rows, _SCHEMA))
 
-    write_shards(frames, planned_shards(frames, shard_bytes), path_of, write, workers, done, report)
+    shards = planned_shards(frames, shard_bytes)
+    write_shards(frames, shards, out, path_of, write, workers, done, report)
     names = {str(class_id): name for class_id, name in enumerate(frames.classes.names)}
     atomic_write(out / "id2label.json", json.dumps(names, indent=2, ensure_ascii=False))
     atomic_write(out / "README.md", _card(frames))

@@ -1,18 +1,22 @@
 """Exports in shards: files of about one size, each with the frames that follow one another."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import BadFile
-from catalog.storage.atomic_write import atomic_path
+from catalog.storage.atomic_write import atomic_path, atomic_write
 from catalog.values import Problem
 from pipeline.exports.frames import ExportedFrame, FramesToExport
 from pipeline.exports.progress import ExportProgress, Report
 
 SHARD_BYTES = 500_000_000
 """Of image and label files in a shard, where nobody says another size."""
+
+_INCOMPLETE = "incomplete.json"
+"""Of an export's folder: names of the shards that left frames out, which are written again."""
 
 _AT_ONCE = 16
 """Frames that are in memory at once."""
@@ -58,27 +62,46 @@ def planned_shards(frames: FramesToExport, shard_bytes: int) -> list[Shard]:
 def write_shards(
     frames: FramesToExport,
     shards: Sequence[Shard],
+    out: Path,
     path_of: Callable[[Shard], Path],
     write: Callable[[Path, Shard, FramesOfShard], None],
     workers: int,
     done: ExportProgress,
     report: Report,
 ) -> None:
-    """Write each shard that is not there.
+    """Write each shard that is not there, or left frames out.
 
     Args:
+        out: The export's folder.
         path_of: A shard's file, whose name says its place among the shards.
         write: Writes a shard's file with its frames, which come as they are read.
     """
     with ThreadPoolExecutor(workers, thread_name_prefix="export") as pool:
+        incomplete = _read_incomplete(out)
         for shard in shards:
             path = path_of(shard)
-            if path.exists():
+            if path.exists() and path.name not in incomplete:
                 done.unchanged += len(shard.rows)
                 report(done)
                 continue
+            problems = len(done.problems)
             with atomic_path(path, parents=True) as partial:
                 write(partial, shard, _frames(frames, shard.rows, pool, done, report))
+                if len(done.problems) > problems:  # noted before the shard is there
+                    incomplete.add(path.name)
+                    _write_incomplete(out, incomplete)
+            if len(done.problems) == problems and path.name in incomplete:
+                incomplete.remove(path.name)
+                _write_incomplete(out, incomplete)
+
+
+def _read_incomplete(out: Path) -> set[str]:
+    path = out / _INCOMPLETE
+    return set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
+
+
+def _write_incomplete(out: Path, names: set[str]) -> None:
+    atomic_write(out / _INCOMPLETE, json.dumps(sorted(names)))
 
 
 def _frames(

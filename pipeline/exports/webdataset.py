@@ -39,7 +39,7 @@ def write_webdataset(
                 _add(archive, f"{frame.name}.json", about)
 
     shards = planned_shards(frames, shard_bytes)
-    write_shards(frames, shards, path_of, write, workers, done, report)
+    write_shards(frames, shards, out, path_of, write, workers, done, report)
     splits = {
         split: [path_of(shard).name for shard in shards if shard.split == split]
         for split in dict.fromkeys(frames.splits)

@@ -254,11 +254,12 @@ def test_classes_are_merged(drawn: Drawn, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", TRAINING_FORMATS)
 def test_frames_that_cannot_be_read(form: TrainingFormat, drawn: Drawn, tmp_path: Path) -> None:
-    """They are listed and left out; all others are there."""
+    """They are listed and left out; all others are there, and they too once they are mended."""
     manifest = drawn.manifest
-    (drawn.root / drawn.files[0].label).unlink()
+    label = drawn.root / drawn.files[0].label
+    label.rename(tmp_path / "label.png")
     cut = drawn.root / drawn.files[6].image
-    status = cut.stat()
+    status, whole = cut.stat(), cut.read_bytes()
     cut.write_bytes(cut.read_bytes()[: status.st_size // 2] + bytes(status.st_size // 2 + 1))
     os.truncate(cut, status.st_size)
     os.utime(cut, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -266,6 +267,21 @@ def test_frames_that_cannot_be_read(form: TrainingFormat, drawn: Drawn, tmp_path
     assert (done.written, [problem.key for problem in done.problems]) == (
         5, [str(drawn.root / drawn.files[0].label), str(cut)],
     )  # fmt: skip
+    (tmp_path / "label.png").rename(label)
+    cut.write_bytes(whole)
+    os.utime(cut, ns=(status.st_atime_ns, status.st_mtime_ns))
+    for written in (2, 7), (0,):
+        done = TrainingExport(form).write(manifest, tmp_path / "out")
+        assert (done.written in written, done.problems) == (True, [])
+        assert done.written + done.unchanged == 7
+    exports = [tmp_path / "out", tmp_path / "fresh"]
+    TrainingExport(form).write(manifest, exports[1])
+    one, fresh = (
+        {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        for out in exports
+    )
+    one.pop(Path("incomplete.json"), None)
+    assert one == fresh
 
 
 def test_what_is_refused(drawn: Drawn, tmp_path: Path) -> None:
@@ -339,6 +355,7 @@ def test_an_export_that_is_killed(form: TrainingFormat, tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     done = TrainingExport(form).write(Manifest.read(folder), out)
+    assert done.written > 0  # it was killed before its end
     assert done.written + done.unchanged == 100
     TrainingExport(form).write(Manifest.read(folder), whole)
     written = {
