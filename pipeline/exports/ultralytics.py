@@ -29,7 +29,8 @@ def check_splits(frames: FramesToExport) -> None:
         raise InvalidInput(
             f"format ultralytics: {header.name}@{header.version} has no frames of the split "
             f"{min(missing)}, and its reader wants train and validation; leave --split out, or "
-            f"divide it first: framesift dataset split {header.name} --split train=0.8,validation=0.2"
+            f"divide it first: framesift dataset split {header.name} "
+            "--split train=0.8,validation=0.2"
         )
 
 
