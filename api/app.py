@@ -184,6 +184,7 @@ def create_app(
     )
     assistants = Endpoint()
     app.state.stopping = Stopping()
+    app.state.certificate = None  # a server with TLS has one
     app.state.listeners = Listeners(settings.streams_each)
     add_handlers(app)
     # The last one is the outermost.

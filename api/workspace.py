@@ -239,13 +239,13 @@ class Workspace:
 
     @cached_property
     def _reader(self) -> Records:
-        place = self.records_place
-        if isinstance(place, Path):
+        location = self.records_place
+        if isinstance(location, Path):
             with suppress(OSError):
-                if place.is_file():
+                if location.is_file():
                     tighten(self.home)
-                    tighten_database(place)
-        return RecordReader(place, self.home_layout, lambda: self.records)
+                    tighten_database(location)
+        return RecordReader(location, self.home_layout, lambda: self.records)
 
     @property
     def is_limited(self) -> bool:

@@ -4,7 +4,8 @@
 
 Drawn frames as catalog_scale has them, the newest snapshot in memory. A drag is a range of cars
 that moves while conditions on two other classes and two cameras stay. Both ways answer the same
-counts, which is checked once; peers' way is timed at three drags.
+counts, which is checked once; peers' way is timed at three drags. Then the answer that a slider's
+move begins with: CPU of this process, and the size of its JSON, also compressed by gzip.
 """
 
 import argparse
@@ -12,10 +13,13 @@ import json
 import statistics
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from api.web.find.facets import steps_of
+from api.web.find.url_question import UrlQuestion
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
@@ -24,7 +28,7 @@ from ingest.labels.class_list import ClassList
 from query.question.label_range import LabelRange
 from query.question.question import Question
 from query.statistics.facet_report import Facet, FacetReport
-from query.statistics.facets import facets
+from query.statistics.facets import facets, facets_by_step
 from query.statistics.histogram_report import AxisRequest
 from query.statistics.histograms import histogram
 from query.statistics.population import Frames
@@ -54,6 +58,7 @@ def main() -> None:
             print(f"{frames:,} frames")
             _measure(hot, options.drags)
             _measure_part(hot, options.drags)
+            _measure_slider(hot, titles)
 
 
 def _measure(store: CatalogStore, drags: int) -> None:
@@ -76,6 +81,29 @@ def _measure_part(store: CatalogStore, drags: int) -> None:
     facets(part)
     name = "  all facets at once, of a user of five cameras"
     _time(name, lambda question: facets(part, Frames(question)), drags)
+
+
+def _measure_slider(store: CatalogStore, titles: dict[str, str]) -> None:
+    search = UrlQuestion.of(
+        [("min.bicycle", "100"), ("max.truck", "50000"), *(("camera", one) for one in _CAMERAS)]
+    )
+    (car,) = (facet for facet in facets(store).facets if facet.tag == "car")
+    values = [str(int(bin_.low)) for bin_ in car.bins if bin_.kind == "range" and bin_.low]
+    steps = [UrlQuestion.of([("min.car", value)]).question(titles) for value in values]
+    for title, frames in (("all", UrlQuestion()), ("the conditions", search)):
+        taken, wall = [], []
+        for _ in range(5):
+            began, cpu = time.perf_counter(), time.process_time()
+            table = facets_by_step(store, Frames(frames.question(titles)), "car", steps)
+            text = json.dumps(steps_of(table, frames, "min.car", values), separators=(",", ":"))
+            taken.append(1000 * (time.process_time() - cpu))
+            wall.append(1000 * (time.perf_counter() - began))
+        sent = len(zlib.compress(text.encode(), 5))
+        print(
+            f"  a slider's {len(values)} positions under {title}: median "
+            f"{statistics.median(taken):.0f} ms of CPU, {statistics.median(wall):.0f} ms; JSON "
+            f"{len(text) / 1000:.0f} KB, {sent / 1000:.0f} KB compressed"
+        )
 
 
 def _time(title: str, ask: Callable[[Question], object], drags: int) -> None:

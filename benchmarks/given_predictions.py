@@ -1,18 +1,18 @@
 """What it takes to score a prediction that another program made: milliseconds of CPU a frame.
 
-    .venv/bin/python -m benchmarks.given_predictions
+    A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.given_predictions
 
-The sample frames, 1920x1208 and 38 classes, repeated; predictions of three kinds, with an eighth of
-the pixels moved aside, so that outlines differ: PNG files of class ids, in the labels' colours, and
-of class ids in one tar. The program itself runs (`training.main --exec_mode evaluate`) on few and
-on many frames: CPU a frame is the difference, user and system, without start-up and compiling. The
-confusion matrix must be that of a bare loop of NumPy, or the benchmark ends; the figure is the
-median of the rounds. The pictures of a shard's eight worst frames, whose images alone are decoded,
-are in both and so in neither.
+Frames of 1920x1208 and 38 classes, A2D2's or without A2D2_ROOT the sample frames, repeated;
+predictions of three kinds, with an eighth of the pixels moved aside, so that outlines differ: PNG
+files of class ids, in the labels' colours, and of class ids in one tar. The program itself runs
+(`training.main --exec_mode evaluate`) on few and on many frames: CPU a frame is the difference,
+user and system, without start-up and compiling. The confusion matrix must be that of a bare loop of
+NumPy, or the benchmark ends; the figure is the median of the rounds. The pictures of a shard's
+eight worst frames, whose images alone are decoded, are in both and so in neither.
 
 `decode` is the prediction's own decoder, beside Pillow's with a look-up in NumPy. `one frame,
 least` is the least of 150 readings of one frame in one process, and `its scores` what all metrics
-take of it.
+take of it; `inflating` is what libdeflate alone takes to check and inflate both of its files.
 """
 
 import io
@@ -33,6 +33,7 @@ import numpy as np
 from PIL import Image
 
 from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
+from ingest.labels.inflate import crc32, inflate
 from ingest.labels.label_image import decode_label, decode_values
 from ingest.labels.numbered_colours import NumberedColours
 from ingest.labels.png_chunks import take_apart
@@ -54,7 +55,8 @@ FEW, MANY, ROUNDS = 8, 136, 3
 
 def main() -> None:
     """Print the table."""
-    root = Path(__file__).parent.parent / "sample_data/a2d2/camera_lidar_semantic"
+    drawn = Path(__file__).parent.parent / "sample_data/a2d2"
+    root = Path(os.environ.get("A2D2_ROOT", drawn)) / "camera_lidar_semantic"
     files = found_frames(root)
     colours = read_class_list(next(root.rglob("class_list.json")))
     palette = ClassList.from_colours(colours)
@@ -77,7 +79,7 @@ def main() -> None:
             taken = [_round(base, given, files, expected) for _ in range(ROUNDS)]
             print(f"{kind:17} {1e3 * median(taken):8.1f}", flush=True)
         _decoders(next((base / "ids").rglob("*.png")).read_bytes(), len(palette))
-        _one_frame(base / "few")
+        _one_frame(base / "few", root / files[0].label, base / "ids" / files[0].image)
 
 
 def _draw(base: Path, root: Path, files: list[FrameFiles], palette: ClassList) -> list[Any]:
@@ -150,8 +152,14 @@ def _decoders(png: bytes, classes: int) -> None:
     print(f"decode, Pillow    {_least_ms(pillow):8.1f}")
 
 
-def _one_frame(manifest: Path) -> None:
-    """The least that a frame takes in one process: read, decoded, compared, all metrics."""
+def _one_frame(manifest: Path, *pngs: Path) -> None:
+    """The least that a frame takes in one process: read, decoded, compared, all metrics.
+
+    Args:
+        manifest: Of the frames.
+        pngs: The first one's label and prediction.
+    """
+    files_of_both = [png.read_bytes() for png in pngs]
     frames, _, class_list = open_split(manifest, "validation", "validation")
     numbered = NumberedColours.of(class_list)
     classes = LabelClasses.of(class_list, None, "bench")
@@ -178,6 +186,13 @@ def _one_frame(manifest: Path) -> None:
     prediction = GivenPrediction(GivenClasses(files.ids(0, frame.label), frame.size))
     taken = _least_ms(lambda: sums.add(frame_id, frame, prediction, classes))
     print(f"its scores, least {taken:8.1f}")
+
+    def inflated() -> None:
+        for png in files_of_both:
+            chunks = take_apart(png, crc32)
+            inflate(chunks.pixels, chunks.header.inflated_bytes)
+
+    print(f"inflating, least  {_least_ms(inflated):8.1f}")
 
 
 def _least_ms(work: Callable[[], object]) -> float:

@@ -6,11 +6,12 @@ Drawn frames as catalog_scale has them, served by `framesift serve` with the new
 memory. The first page is opened by a browser that has nothing in its cache: to the moment when its
 numbers and plots stand there. A drag moves the end of a class's slider by the mouse, with a range,
 a camera and another class asked beside it: from the browser's `input` event to the second picture
-that it draws after all numbers and plots were changed. CPU of a move, user and system, is counted
-in the server's process and in all of the browser's.
+that it draws after all numbers and plots were changed; the first of them waits for the server. CPU
+of a move, user and system, is counted in the server's process and in all of the browser's. What the
+script itself takes of a step is timed with the layout after it, and how many the screen gets.
 
-Then clients of SQL group by camera, alone and beside --draggers people who move a slider, which
-asks as static/find.js does: when the answer before is there, and every 120 ms at most.
+Then clients of SQL group by camera, alone and beside --draggers people who move a slider, each move
+for a second: static/find.js asks for all positions when it begins, and for the page at its end.
 """
 
 import argparse
@@ -36,7 +37,13 @@ from tests.pipeline.homes import SAMPLE, add_source, open_home
 
 _QUESTION = "min.bicycle=100&max.truck=50000&camera=front_center&camera=side_left"
 _EACH_S = 0.12
-"""As often as static/find.js asks at most."""
+"""Between two steps of the browser's move."""
+
+_MOVE_S = 1.0
+"""A person's move."""
+
+_VALUES = ",".join(str(2**power) for power in range(20))
+"""Of the positions of a slider."""
 
 _WAIT_MS = 300_000  # that of a hang
 
@@ -55,6 +62,28 @@ _TIMED = """
   });
 }
 """
+
+_STEPPED = """
+async () => {
+  const positions = steps.table.matching.length, script = [], layout = [];
+  for (let step = 0; step < 200; step += 1) {
+    const began = performance.now();
+    draw(at(steps.table, step % positions));
+    script.push(performance.now() - began);
+    document.body.offsetHeight;
+    layout.push(performance.now() - began);
+  }
+  const began = performance.now();
+  for (let step = 0; step < 120; step += 1) {
+    draw(at(steps.table, step % positions));
+    await new Promise(requestAnimationFrame);
+  }
+  const aSecond = 120_000 / (performance.now() - began);
+  const median = (times) => times.sort((one, other) => one - other)[times.length / 2];
+  return [median(script), median(layout), aSecond];
+}
+"""
+"""Of a slider that is held: ms of script a step, ms with layout, and steps a second."""
 
 
 def main() -> None:
@@ -104,13 +133,15 @@ def _in_browser(url: str, server: int, program: str, drags: int) -> None:
         page.evaluate(_TIMED)
         wire = browser.new_browser_cdp_session()
         in_server, in_browser = _cpu_s(server), _browser_cpu_s(wire)
-        taken = _dragged(page, drags)
+        taken, (script, layout, a_second) = _dragged(page, drags)
         in_server, in_browser = _cpu_s(server) - in_server, _browser_cpu_s(wire) - in_browser
         print(
             f"  drag to new counts and plots, {len(taken)} moves: median "
             f"{statistics.median(taken):.0f} ms, longest {max(taken):.0f} ms; CPU of a move "
             f"{1000 * in_server / len(taken):.0f} ms in the server, "
-            f"{1000 * in_browser / len(taken):.0f} ms in the browser", flush=True,
+            f"{1000 * in_browser / len(taken):.0f} ms in the browser\n  a step takes "
+            f"{script:.1f} ms of script, {layout:.1f} ms with layout; {a_second:.0f} a second",
+            flush=True,
         )  # fmt: skip
         browser.close()
 
@@ -163,8 +194,8 @@ def _first_page(browser: Browser, url: str) -> tuple[float, int]:
     return seconds, sent
 
 
-def _dragged(page: Page, drags: int) -> list[float]:
-    """Milliseconds from each move of the mouse to what it changed."""
+def _dragged(page: Page, drags: int) -> tuple[list[float], list[float]]:
+    """Milliseconds from each move of the mouse to what it changed, and what `_STEPPED` says."""
     slider = page.get_by_label("Lowest Car", exact=True)
     slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
@@ -180,8 +211,9 @@ def _dragged(page: Page, drags: int) -> list[float]:
             time.sleep(0.01)
         time.sleep(2 * _EACH_S)
     taken: list[float] = page.evaluate("window.timed")
+    stepped: list[float] = page.evaluate(_STEPPED)
     page.mouse.up()
-    return taken
+    return taken, stepped
 
 
 def _beside_sql(url: str, server: int, draggers: int, clients: int, seconds: float) -> None:
@@ -257,11 +289,11 @@ async def _drag(url: str, people: int, seconds: float) -> dict[str, object]:
     until = time.perf_counter() + seconds
     headers = {"HX-Request": "true", "Accept-Encoding": "gzip"}
 
-    async def ask(http: httpx.AsyncClient, lowest: int) -> None:
+    async def ask(http: httpx.AsyncClient, path: str, **parameters: object) -> None:
         nonlocal refused
-        query = f"{_QUESTION}&{urlencode({'min.car': lowest})}"
+        query = f"{_QUESTION}&{urlencode(parameters)}"
         began = time.perf_counter()
-        answer = await http.get(f"{url}/drag?{query}", headers=headers)
+        answer = await http.get(f"{url}{path}?{query}", headers=headers)
         if answer.status_code == 200:
             times.append(time.perf_counter() - began)
         else:
@@ -272,7 +304,9 @@ async def _drag(url: str, people: int, seconds: float) -> dict[str, object]:
         async with httpx.AsyncClient(timeout=120) as http:
             while time.perf_counter() < until:
                 lowest += 137
-                await asyncio.gather(ask(http, lowest), asyncio.sleep(_EACH_S))
+                first = ask(http, "/steps", field="min.car", values=_VALUES)
+                await asyncio.gather(first, asyncio.sleep(_MOVE_S))
+                await ask(http, "/facets", **{"min.car": lowest})
 
     await asyncio.gather(*map(person, range(people)))
     return {"times": times, "refused": refused}

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.serving_load [--frames 41277] [--seconds 300] [--clients 64]
         [--workers 1] [--slices 5] [--kinds range sql page image] [--commit-every S]
-        [--datasette .venv-bench/bin/datasette]
+        [--datasette .venv-bench/bin/datasette] [--beside PROGRAM]
 
 Clients are coroutines of a process of their own; each keeps one connection and asks again as soon
 as it is answered: range selections, SQL that groups, pages of results, and pictures (of 24 drawn
@@ -10,13 +10,15 @@ frames; Datasette has none, and is asked the rest). Both servers run all the tim
 turns, --slices each, on the same machine. Values asked for change from request to request, so that
 no answer is one that was kept. With --commit-every another process commits 50 frames as often, as a
 watcher does. Memory is what the server's processes hold (RSS) before the first
-request and after each slice. Datasette is asked where --datasette names it; `make
-bench-setup` puts it into .venv-bench/bin.
+request and after each slice; CPU is theirs, user and system, divided by the requests. Datasette is
+asked where --datasette names it; `make bench-setup` puts it into .venv-bench/bin. --beside names
+another version's `framesift`, which is asked in turn over the same home.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
 import re
 import select
@@ -37,7 +39,8 @@ from benchmarks.query_peers import Sqlite
 from benchmarks.query_speed import _write_wide
 from benchmarks.snapshot_refresh import new_frames
 from ingest.labels.class_list import ClassList
-from tests.api.servers import serving, until_ready
+from tests.api.servers import environment, serving, until_ready
+from tests.ingest.s3_server import free_port
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 
 KINDS = ("range", "sql", "page", "image")
@@ -59,6 +62,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--slices", type=int, default=5)
     parser.add_argument("--datasette", type=Path, default=None)
+    parser.add_argument("--beside", type=Path, default=None)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--commit-every", type=float, metavar="S", help="Seconds.")
     parser.add_argument("--committer", type=Path, help=argparse.SUPPRESS)
@@ -75,16 +79,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home, images = Path(folder, "home"), Path(folder, "images.json")
         _make_home(home, options.frames, images, Path(folder))
-        variables = {"FRAMESIFT_HOME": str(home)}
-        url, process = stack.enter_context(
-            serving(home, "--workers", str(options.workers), variables=variables)
-        )
-        servers = {"Framesift": _Server("framesift", url, process.pid)}
-        if options.datasette is not None:
-            peer = stack.enter_context(_datasette(options.datasette, Path(folder, "wide.sqlite")))
-            servers["Datasette"] = peer
-        for _ in range(8 * options.workers):  # each by another connection, and so any worker's
-            until_ready(url)
+        servers = _started(stack, options, home, Path(folder, "wide.sqlite"))
         for server in servers.values():  # both warm
             server.kinds = options.kinds
             server.ask(options.clients, 5, images)
@@ -102,6 +97,27 @@ def main() -> None:
             server.report(name)
 
 
+def _started(
+    stack: ExitStack, options: argparse.Namespace, home: Path, data: Path
+) -> "dict[str, _Server]":
+    """The servers that are asked, by name, until the stack ends."""
+    workers = "--workers", str(options.workers)
+    url, process = stack.enter_context(
+        serving(home, *workers, variables={"FRAMESIFT_HOME": str(home)})
+    )
+    servers = {"Framesift": _Server("framesift", url, process.pid)}
+    if options.beside is not None:
+        url, other = stack.enter_context(_other_version(options.beside, home, workers))
+        servers["Framesift before"] = _Server("framesift", url, other.pid)
+    if options.datasette is not None:
+        servers["Datasette"] = stack.enter_context(_datasette(options.datasette, data))
+    for server in servers.values():
+        if server.name == "framesift":
+            for _ in range(8 * options.workers):  # each by another connection, so any worker's
+                until_ready(server.url)
+    return servers
+
+
 class _Server:
     """One server, and what was measured of it."""
 
@@ -114,7 +130,7 @@ class _Server:
         self._memory = [_rss_mb(self._pid)]
         self._times: Times = defaultdict(list)
         self._errors: dict[str, int] = defaultdict(int)
-        self._seconds = 0.0
+        self._seconds = self._cpu_s = 0.0
 
     def ask(self, clients: int, seconds: float, images: Path) -> tuple[Times, dict[str, int]]:
         """One slice: seconds per request by kind, and errors by what they are."""
@@ -131,7 +147,9 @@ class _Server:
 
     def count(self, clients: int, seconds: float, images: Path) -> None:
         """One slice, measured."""
+        began = cpu_s(self._pid)
         times, errors = self.ask(clients, seconds, images)
+        self._cpu_s += cpu_s(self._pid) - began
         for kind, values in times.items():
             self._times[kind] += values
         for what, number in errors.items():
@@ -142,7 +160,9 @@ class _Server:
     def report(self, name: str) -> None:
         """Print it."""
         total = sum(map(len, self._times.values()))
-        print(f"\n{name}: {total / self._seconds:,.0f} requests/s, errors: {dict(self._errors)}")
+        rate, each_ms = total / self._seconds, 1000 * self._cpu_s / total
+        print(f"\n{name}: {rate:,.1f} requests/s, {each_ms:.2f} ms of CPU each")
+        print(f"  errors: {dict(self._errors)}")
         print(f"  {'kind':8}{'requests':>10}{'per s':>9}{'p50 ms':>9}{'p99 ms':>9}{'most ms':>9}")
         for kind, values in sorted(self._times.items()):
             p99 = statistics.quantiles(values, n=100)[98] if len(values) > 1 else values[0]
@@ -194,6 +214,37 @@ def _commit(home: Path, seconds: float) -> None:
 
 
 @contextmanager
+def _other_version(
+    program: Path, home: Path, arguments: Sequence[str]
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """Serve the home by another version: its URL and its process."""
+    port = free_port()
+    call = [str(program), "serve", "--port", str(port), "--no-auth", "--log-level", "warning"]
+    with subprocess.Popen(
+        [*call, *arguments], env=environment(home), stdout=subprocess.DEVNULL
+    ) as process:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            until = time.monotonic() + _START_S
+            while not _listens(f"{url}/healthz"):
+                if process.poll() is not None or time.monotonic() > until:
+                    raise SystemExit(f"{program} does not serve")
+                time.sleep(0.2)
+            yield url, process
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _listens(url: str) -> bool:
+    try:
+        urlopen(url, timeout=5).close()  # noqa: S310
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
 def _datasette(program: Path, data: Path) -> Iterator[_Server]:
     """Datasette over the file, with every index that the questions could use."""
     import sqlite3
@@ -210,14 +261,10 @@ def _datasette(program: Path, data: Path) -> Iterator[_Server]:
     url = "http://127.0.0.1:8765"
     try:
         until = time.monotonic() + _START_S
-        while True:
-            try:
-                urlopen(f"{url}/-/versions.json", timeout=5).close()  # noqa: S310
-                break
-            except OSError:
-                if process.poll() is not None or time.monotonic() > until:
-                    raise SystemExit(f"{program} does not serve") from None
-                time.sleep(0.2)
+        while not _listens(f"{url}/-/versions.json"):
+            if process.poll() is not None or time.monotonic() > until:
+                raise SystemExit(f"{program} does not serve")
+            time.sleep(0.2)
         yield _Server("datasette", url, process.pid)
     finally:
         process.terminate()
@@ -227,13 +274,27 @@ def _datasette(program: Path, data: Path) -> Iterator[_Server]:
 def _rss_mb(pid: int) -> float:
     """Memory that a process and its children hold [MB]."""
     kilobytes = 0
-    pids = [pid]
-    while pids:
-        one = pids.pop()
+    for one in _with_children(pid):
         match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text())
         kilobytes += int(match[1]) if match else 0
-        pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
     return kilobytes * 1024 / 1e6
+
+
+def cpu_s(pid: int) -> float:
+    """CPU, user and system, that a process and its children have taken [s]."""
+    ticks = 0
+    for one in _with_children(pid):
+        stat = Path(f"/proc/{one}/stat").read_text(encoding="ascii")
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _with_children(pid: int) -> list[int]:
+    pids, pending = [], [pid]
+    while pending:
+        pids.append(pending.pop())
+        pending += map(int, Path(f"/proc/{pids[-1]}/task/{pids[-1]}/children").read_text().split())
+    return pids
 
 
 def _be_clients(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 OBJECT_PLATFORMS = ("IBM COS", "S3")
 """Platforms whose rows are named as objects: path is the bucket, filename the whole key."""
@@ -147,6 +148,37 @@ class Problem:
     """The file concerned, below the source's root."""
     reason: str
     """What is wrong, in one line."""
+
+
+@dataclass
+class FrameProgress:
+    """Frames of a work that writes files for each, so far."""
+
+    expected: int
+    """Frames there are."""
+    written: int = 0
+    """Frames of which something was written."""
+    unchanged: int = 0
+    """Frames whose files were there already, as they would be written."""
+    problems: list[Problem] = field(default_factory=list)
+    """Frames that are left out, and why."""
+
+    @property
+    def done(self) -> int:
+        """Frames that are through."""
+        return self.written + self.unchanged + len(self.problems)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts and problems as data."""
+        return {
+            "frames": self.expected,
+            "written": self.written,
+            "unchanged": self.unchanged,
+            "problems": [
+                {"kind": each.kind, "file": each.key, "reason": each.reason}
+                for each in self.problems
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Client:
         collections: Rows that users see whose role does not see all.
         datasets: Saved, versioned selections.
         jobs: Training, validation and other long work.
-        models: What training jobs made.
+        models: What trainings and programs made.
         policies: Tags that are set on what a condition finds.
         scans: What was found in sources.
         sources: Places that hold files.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
     import pyarrow as pa
 
-ExportFormat = Literal["csv", "parquet", "jsonl", "files", "fiftyone"]
+ExportFormat = Literal["csv", "parquet", "xlsx", "jsonl", "files", "fiftyone"]
 
 _DRAWN = 12
 
@@ -462,7 +462,7 @@ class Datasets:
             if format == "fiftyone":
                 _write_fiftyone(path, json.loads(b"".join(chunks)))
             else:
-                with _aside(path) as aside, aside.open("xb") as file:
+                with _aside(path) as temporary, temporary.open("xb") as file:
                     file.writelines(chunks)
         return path
 

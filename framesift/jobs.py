@@ -274,8 +274,8 @@ class Jobs:
         """Jobs, newest first, fetched as they are wanted.
 
         Args:
-            kind: Only of this: "train", "validate", "predict", "run", "scan", "stage",
-                "extract", "labels", "policy".
+            kind: Only of this: "train", "validate", "predict", "run", "preflight", "scaling",
+                "scan", "stage", "extract", "labels", "policy".
             state: Only those in this state.
 
         Raises:
@@ -397,7 +397,9 @@ class Jobs:
                 evict, migrate. Of predictions: predictions (their folder or .tar, on the server's
                 machine), model_name, model_info ({"commit": "4f2a91c"}), encoding ("ids",
                 "labels", or a class list), named_by ("name", "fkey", or the path of a CSV file),
-                classes ("cityscapes-19", or a class map), trained_on (a dataset).
+                classes ("cityscapes-19", or a class map), trained_on (a dataset);
+                onnx (facts that an ONNX file of a program's job does not say, such as
+                {"scale": "1/255"}).
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -426,7 +428,8 @@ class Jobs:
             **options: Of `framesift predict`: workers, split, name, backend, stage (False: read
                 files where their sources are mounted), start_after (percent of the split that is
                 staged before it begins), attempts, bad_frames ("fail", "skip" or "skip:20"),
-                save_as, evict, migrate.
+                save_as, evict, migrate; for an ONNX file of a program's job onnx (facts that it
+                does not say, such as {"scale": "1/255"}), classes and model_name.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -448,11 +451,14 @@ class Jobs:
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
             command: Program and arguments, in which {files}, {files:SPLIT}, {classes}, {manifest},
-                {prepared} and {job} stand for paths; as one text it is quoted as for a shell.
+                {prepared}, {job} and {checkpoint} stand for paths; as one text it is quoted as for
+                a shell.
             question: In the dataset's place (None), as of `train`.
-            **options: Of `framesift run`: ranks, split, prepare (WIDTHxHEIGHT, full), folder, name,
-                backend, stage (False: read files where their sources are mounted), attempts,
-                save_as, evict, migrate.
+            **options: Of `framesift run`: ranks, torchrun (True: PyTorch's launcher starts them),
+                split, prepare (WIDTHxHEIGHT, full), checkpoint (NAME@STEP of another such job, to
+                begin with), folder, name, backend, stage (False: read files where their sources are
+                mounted), start_after (percent of the split that is staged before it begins),
+                attempts, save_as, evict, migrate.
 
         Raises:
             NotAllowed: The server runs no programs of this user.
@@ -462,6 +468,49 @@ class Jobs:
         frames = _frames(dataset, question)
         return self.submit({"kind": "run", "command": text, **frames, **options})
 
+    def preflight(self, **options: Any) -> Job:
+        """Have ranks measure what they find of their machines before a training; the job.
+
+        Its metrics have figures, `warnings` and `tables`.
+
+        Args:
+            **options: Of `framesift preflight`: ranks, backend, through ("horovod", or "torch":
+                torch.distributed), largest_mib (of an allreduce), dataset and path (to be read),
+                synthetic (True: ResNet-50 on generated data, with batch_size and steps), name,
+                attempts.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self.submit({"kind": "preflight", **options})
+
+    def scaling(
+        self,
+        dataset: str | Mapping[str, Any] | None = None,
+        *,
+        question: Asked | None = None,
+        **options: Any,
+    ) -> Job:
+        """Train the same on several numbers of ranks, several times each; the study's job.
+
+        Its metrics have the medians of each number of ranks, and `tables`.
+
+        Args:
+            dataset: NAME, NAME@VERSION or a Dataset.
+            question: In the dataset's place (None), as of `train`: its frames become a dataset
+                once, which each training reads.
+            **options: Of `framesift scaling`: ranks ([1, 2, 4]), repeats, and each training's, as
+                of `train`: batch_size, max_steps, epochs, learning_rate, height, width, seed (one
+                more in each repeat), split, continue_from, classes, augment, evaluate_every,
+                evaluate_split, target_miou, bad_frames, horovod, label_smoothing, checkpoint_every,
+                checkpoint_minutes, keep_checkpoints, model, precision, prepare, stage, name,
+                backend, attempts, save_as, divide.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self.submit({"kind": "scaling", **_frames(dataset, question), **options})
+
     def dry_run(self, kind: str, **options: Any) -> Mapping[str, Any]:
         """The hand-over to the backend of a job, as "submission"; nothing begins.
 
@@ -469,7 +518,7 @@ class Jobs:
         frames that answer it now.
 
         Args:
-            kind: "train", "validate", "predict" or "run".
+            kind: "train", "validate", "predict", "run", "preflight" or "scaling".
             **options: Of that method, dataset or question, model and command too.
 
         Raises:

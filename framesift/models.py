@@ -1,4 +1,4 @@
-"""Models that training jobs made."""
+"""Models that trainings and programs made."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from framesift.http.transport import Transport
 
 
 class Models:
-    """The server's trained models."""
+    """The server's models: trainings', and ONNX files that programs wrote."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -31,7 +31,7 @@ class Models:
         return paged(self._transport, "/v1/models", "models")
 
     def get(self, name: str) -> Mapping[str, Any]:
-        """The model of a training job.
+        """The model of a job.
 
         Raises:
             NotFound: There is none of that name.

@@ -66,11 +66,40 @@ def list_of(metrics: Mapping[str, Any], name: str) -> list[Any]:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table that a job measured."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+_MOST_TABLES, _MOST_ROWS, _MOST_COLUMNS = 20, 2_000, 40
+
+
+def tables_of(metrics: Mapping[str, Any]) -> list[Table]:
+    """A job's tables; what is none is left out, and each cell is a text."""
+    tables = []
+    for each in list_of(metrics, "tables")[:_MOST_TABLES]:
+        if not isinstance(each, Mapping):
+            continue
+        columns = [str(cell) for cell in list_of(each, "columns")[:_MOST_COLUMNS]]
+        rows = [
+            [str(cell) for cell in row]
+            for row in list_of(each, "rows")[:_MOST_ROWS]
+            if isinstance(row, list) and len(row) == len(columns)
+        ]
+        if columns and rows:
+            tables.append(Table(str(each.get("title", "")), columns, rows))
+    return tables
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a job is, as far as its metrics say it."""
 
     unit: str
-    """What is counted: "step" or "files"."""
+    """What is counted: "step", "files" or "trainings"."""
     done: int
     """Of these so far."""
     total: int | None
@@ -82,7 +111,9 @@ class Progress:
     def of(cls, metrics: Mapping[str, Any]) -> "Progress":
         """By what a training, a staging or a program has measured so far."""
         unit, counts = "step", ("step", "max_steps")
-        if number_of(metrics, "max_steps") is None and number_of(metrics, "of_files") is not None:
+        if number_of(metrics, "of_trainings") is not None:
+            unit, counts = "trainings", ("trainings", "of_trainings")
+        elif number_of(metrics, "max_steps") is None and number_of(metrics, "of_files") is not None:
             unit, counts = "files", ("files", "of_files")
         done, total = (count_of(metrics, name) for name in counts)
         return cls(unit, done or 0, total or None, number_of(metrics, "loss"))

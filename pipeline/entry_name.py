@@ -7,6 +7,9 @@ from urllib.parse import quote
 IN_PLACE = "-in-place"
 """Ending of the names of manifests whose files are read in their own folders."""
 
+HEADER_FILE = "manifest.json"
+"""Name of a manifest's header in its folder (pipeline.manifest)."""
+
 FORMS = ".prepared"
 """Folder of the prepared forms (pipeline.prepared.form) in a cache."""
 

@@ -33,11 +33,10 @@ from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 from ingest.labels.class_list import ClassList
 from ingest.labels.dataset_classes import DatasetClasses, OfSources, further_in
-from pipeline.entry_name import versioned_key
+from pipeline.entry_name import HEADER_FILE, versioned_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
 
-HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
 
 

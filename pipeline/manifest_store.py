@@ -21,7 +21,8 @@ from catalog.storage.atomic_write import clear_parts, part_of
 from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
-from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader, StoredManifest
+from pipeline.entry_name import HEADER_FILE
+from pipeline.manifest import Manifest, ManifestHeader, StoredManifest
 from pipeline.source_locations import SourceLocations
 
 

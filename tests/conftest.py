@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from ingest.labels.class_list import ClassList
 from tests.cheap_passwords import make_passwords_cheap
-from tests.engine_threads import limit_engine_threads
+from tests.engine_threads import set_engine_threads, usual_engine_threads
 from tests.profiling import Spent
 from tests.templates import Templates
 
@@ -35,13 +35,14 @@ settings.register_profile(
 )
 # Others every time, for `make test-fresh`, which loads it once this file is read.
 settings.register_profile("fresh", settings.get_profile("tests"), derandomize=False)
-# As many cases as each test asks for, for `make test-wide`; else FEW at most.
+# MANY cases at most for `make test-wide`, the same ones each time, else FEW; as many as each test
+# asks for, new ones, for `make test-fresh`.
 settings.register_profile("wide", settings.get_profile("tests"))
-FEW = 15
+FEW, MANY = 15, 30
 _SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name for a test's own
 settings.load_profile("tests")
 make_passwords_cheap()
-limit_engine_threads()
+set_engine_threads(usual_engine_threads())
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
 # A client reads all authorities' certificates, 25 ms of CPU: all clients of a worker share them.
@@ -97,8 +98,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if settings.get_current_profile_name() == "wide":
             item.add_marker("wide")
+            setattr(test, _SETTINGS, settings(own, max_examples=min(own.max_examples, MANY)))
         elif settings.get_current_profile_name() == "tests":
             setattr(test, _SETTINGS, settings(own, max_examples=FEW))
+
+
+_ALL_CORES = ("catalog", "query")
+"""Folders whose wide tests have DuckDB's usual threads: what is planned and locked by them."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Say how many threads the catalogs of a test take, and those of its processes."""
+    folder = item.path.relative_to(_HERE).parts[0]
+    has_all = folder in _ALL_CORES and item.get_closest_marker("wide") is not None
+    set_engine_threads(None if has_all else usual_engine_threads())
 
 
 _SAMPLE = _HERE.parent / "sample_data"

@@ -1,8 +1,8 @@
-"""Threads of DuckDB in the processes of tests: `make test` says one, users have all cores.
+"""Threads of DuckDB in the processes of tests: one in most tests, while users have all cores.
 
 On tables as small as those of tests a second thread finds nothing to do, and burns a fifth of the
-CPU on locks while it looks. Tests that need more say so where they open their catalog; what
-`make test` does not run has all cores.
+CPU on locks while it looks. Tests that need more say so where they open their catalog; wide tests
+of the catalog and of questions have all cores, and so have the suites that set no variable.
 """
 
 import os
@@ -10,11 +10,21 @@ import os
 from catalog.store import CatalogStore
 
 _VARIABLE = "FRAMESIFT_TEST_THREADS"
+_DEFAULTS = CatalogStore.__init__.__kwdefaults__ or {}
 
 
-def limit_engine_threads() -> None:
-    """Have catalogs that this process, and those forked from it, open take as many as it says."""
+def usual_engine_threads() -> int | None:
+    """How many `make test` and `make test-wide` say that catalogs take; None means all cores."""
     threads = os.environ.get(_VARIABLE)
-    defaults = CatalogStore.__init__.__kwdefaults__
-    if threads and defaults is not None:
-        defaults["threads"] = int(threads)
+    return int(threads) if threads else None
+
+
+def engine_threads() -> int | None:
+    """How many the catalogs take that this process opens; None means all cores."""
+    threads: int | None = _DEFAULTS["threads"]
+    return threads
+
+
+def set_engine_threads(threads: int | None) -> None:
+    """Have catalogs that this process opens from now on, and its forks, take that many."""
+    _DEFAULTS["threads"] = threads

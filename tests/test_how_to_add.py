@@ -13,17 +13,8 @@ import pytest
 from PIL import Image
 
 from catalog.errors import BadFile
-from catalog.records.store import RecordStore
 from ingest.sources import schemes
 from ingest.sources.local_folder import LocalFolder
-from pipeline.job_state import FINISHED
-from pipeline.jobs.backends import registry
-from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.plan import Plan
-from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.submit import submit
-from pipeline.jobs.work import Work
 from pipeline.manifest import Manifest
 from query.db2 import dialect, functions, semantics
 from query.db2.names import Views
@@ -32,9 +23,7 @@ from query.question import operators
 from query.sets import draw, methods
 from query.sets.strata import Strata
 from sample_data.regenerate import COMMITTED_SET
-from tests.api.servers import wait_until
-from tests.slurm_cluster import slurm_cluster
-from tests.training.commands import TINY, run_several
+from tests.training.commands import SMALL, run_several_importing
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
 from training.merge_scores import merge
 from training.validation.metrics.metric import ScoredFrame
@@ -43,10 +32,11 @@ SCHEMA = {"t": {"a": "INTEGER"}}
 PAGES = Path(__file__).parents[1] / "docs" / "how-to-add"
 
 
-def blocks(page: str) -> list[str]:
-    """The Python of a page, block by block."""
+def blocks(page: str, languages: str = "python") -> list[str]:
+    """The Python of a page, or what is in one of these languages (a|b), block by block."""
     text = (PAGES / page).read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^```(?:{languages})\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return list(found)
 
 
 def module(page: str, name: str, patch: pytest.MonkeyPatch) -> types.ModuleType:
@@ -142,9 +132,10 @@ def test_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     classes = {"Ground": ["RD normal street"], "Vehicle": ["Car", "Bicycle"]}
     map_ = json.dumps({"classes": classes, "ignored": ["Sky"], "name": "two"})
     own = ["--model", "my_nets:two_scales"]
-    train = ["--exec_mode", "train", *place, *TINY, "--max_steps", "4", "--classes"]
+    train = ["--exec_mode", "train", *place, *SMALL, "--max_steps", "4", "--classes"]
     use = [*place, "--threads", "1", "--results_dir", str(tmp_path / "results"), "--exec_mode"]
-    trained, other, uncovered, refused, validated, predicted = run_several(
+    # A new process: PYTHONPATH is read as Python begins.
+    trained, other, uncovered, refused, validated, predicted = run_several_importing(
         [*train, map_, *own],
         [*train, "a2d2-8", *own],
         [*train, '{"classes": {"Ground": ["Sky"]}}', *own],
@@ -170,32 +161,6 @@ def test_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn <= {(0xFF, 0, 0xFF), (0xFF, 0, 0)}
 
 
-@pytest.mark.slurm
-def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a real Slurm: a job that ends well, one that is cancelled, one whose command fails."""
-    module("job-backend.md", "one_node_example", monkeypatch)
-    monkeypatch.setitem(registry.BACKENDS, "one-node", "one_node_example:OneNodeBackend")
-    with slurm_cluster(nodes=1, cpus=2) as config:
-        monkeypatch.setenv("SLURM_CONF", str(config))
-        records, queue = RecordStore(tmp_path / "records.sqlite"), JobQueue(tmp_path / "jobs")
-
-        def ended(*command: str, end: bool = False) -> tuple[str, Path]:
-            paths, work = JobPaths(queue.folder / command[0]), Work((Stage("say", (command,)),))
-            plan = Plan(paths.folder.name, "x", paths, backend="one-node", work=work)
-            job = submit(records, queue, lambda: plan)
-            if end:
-                wait_until(lambda: refresh(records, job).state == "running")
-                cancel(records, job)
-            wait_until(lambda: refresh(records, job).state in FINISHED)
-            job = refresh(records, job)
-            return job.state, JobPaths(Path(job.paths["folder"])).log("say", 0)
-
-        state, log = ended("echo", "hello")
-        assert (state, log.read_text()) == ("done", "hello\n")
-        assert ended("sleep", "60", end=True)[0] == "cancelled"
-        assert ended("false")[0] == "failed"
-
-
 @pytest.mark.parametrize(
     ("page", "files"),
     [
@@ -218,11 +183,22 @@ def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 "api/cli/commands/staging/stagings.py",
             ),
         ),
+        (
+            "job-backend.md",
+            (
+                "pipeline/jobs/backends/lsf/settings.py",
+                *["pipeline/jobs/backends/lsf/dialect.py"] * 4,
+                "pipeline/jobs/backends/lsf/words.sh",
+                "pipeline/jobs/backends/registry.py",
+                "pipeline/jobs/backends/lsf/backend.py",
+                "tests/pipeline/test_batch_backends.py",
+            ),
+        ),
     ],
 )
 def test_what_stands_in_the_code(page: str, files: tuple[str, ...]) -> None:
-    """What the pages of a route and of a noun show is what stands in the code."""
-    for block, file in zip(blocks(page), files, strict=True):
+    """What the pages of a route, a noun and a backend show is what stands in the code."""
+    for block, file in zip(blocks(page, "python|sh"), files, strict=True):
         lines = textwrap.dedent((PAGES.parents[1] / file).read_text("utf-8"))
         assert block in lines or textwrap.indent(block, "    ") in lines, block
 

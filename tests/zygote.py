@@ -3,7 +3,11 @@
 A process that has imported everything waits, and each command is a fork of it: a process of its
 own with its own arguments, environment, files, signals and exit status. What is different is that
 nothing was left to import; tests of that start the program itself, and so do tests of how much
-memory a process takes.
+memory a process takes, and of what PYTHONPATH holds.
+
+What trains is forked from a process that has imported TensorFlow and has not computed yet: then it
+has no thread, which is checked, and its pools of threads begin in each fork. A launcher's ranks are
+forked as well, behind `tests.forked_rank`.
 """
 
 import atexit
@@ -26,6 +30,7 @@ _MOST_BYTES = 1 << 20
 _ROOT = Path(__file__).parent.parent
 _IMPORTED = (
     "catalog.records.migrate",
+    "catalog.store",
     "ingest.sources.s3.s3_source",
     "ingest.scan.scan",
     "ingest.sources.tar_source",
@@ -39,6 +44,27 @@ _IMPORTED = (
     "uvicorn.protocols.http.h11_impl",
     "uvicorn.lifespan.on",
 )
+_IMPORTED_TO_TRAIN = (
+    "tensorflow",
+    "horovod.tensorflow",
+    "training.export_checkpoint",
+    "training.main",
+    "training.predict",
+    "training.run.mlflow_log",
+    "training.train",
+    "training.validate_shard",
+)
+_SET_WHILE_IMPORTED: Mapping[str, Mapping[str, str]] = {
+    "framesift": {},
+    "training": {"OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"},
+}
+
+
+def own_umask() -> int:
+    """This process's, which other threads go on with meanwhile."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith("Umask:"))
+    return int(line.split()[1], 8)
 
 
 class Forked(subprocess.Popen[str]):
@@ -47,6 +73,7 @@ class Forked(subprocess.Popen[str]):
     Arguments that begin with ``-c`` or ``-m`` are those of Python; others are those of framesift.
     """
 
+    _kind = "framesift"
     _status: socket.socket
 
     def __init__(
@@ -65,12 +92,17 @@ class Forked(subprocess.Popen[str]):
                 c2pwrite if c2pwrite >= 0 else 1,
                 errwrite if errwrite >= 0 else 2,
             ]
-            request = {
+            request: dict[str, Any] = {
                 "arguments": [str(argument) for argument in args[1:]],
                 "environment": dict(env),
                 "folder": str(folder or Path.cwd()),
+                "umask": own_umask(),
             }
-            self._status = _zygote().fork(request, handed)
+            if self._kind == "framesift":
+                from tests.engine_threads import engine_threads
+
+                request["engine_threads"] = engine_threads()
+            self._status = _zygote(self._kind).fork(request, handed)
             self._reading = threading.Lock()
         number = self._status.recv(8, socket.MSG_WAITALL)
         assert number, "the process that forks has ended"  # and 0 would be all of this group
@@ -107,8 +139,17 @@ class Forked(subprocess.Popen[str]):
             self._reading.release()
 
 
+class ForkedTraining(Forked):
+    """The same of a process that has imported TensorFlow."""
+
+    _kind = "training"
+
+
 def run_python(
-    *arguments: str | Path, env: Mapping[str, str] | None = None, check: bool = False
+    *arguments: str | Path,
+    env: Mapping[str, str] | None = None,
+    check: bool = False,
+    forked: type[Forked] = Forked,
 ) -> "subprocess.CompletedProcess[str]":
     """Run Python in the repository: ``-c CODE`` or ``-m MODULE``, and their arguments.
 
@@ -116,7 +157,7 @@ def run_python(
         subprocess.CalledProcessError: It failed, and ``check`` is set.
     """
     pipe, words = subprocess.PIPE, [str(argument) for argument in arguments]
-    with Forked(words, env, stdout=pipe, stderr=pipe, cwd=_ROOT) as process:
+    with forked(words, env, stdout=pipe, stderr=pipe, cwd=_ROOT) as process:
         try:
             out, err = process.communicate(timeout=600)
         except BaseException:
@@ -131,14 +172,15 @@ def run_python(
 class _Zygote:
     """The waiting process, of the process that asks."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self.address = f"framesift-{kind}-{os.getpid()}"
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         self._lock = threading.Lock()
         with its:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(its.fileno())],
-                pass_fds=[its.fileno()], cwd=_ROOT,
+                [sys.executable, "-P", __file__, str(its.fileno()), kind, self.address],
+                pass_fds=[its.fileno()], cwd=_ROOT, env=os.environ | _SET_WHILE_IMPORTED[kind],
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         atexit.register(self._end)
@@ -157,37 +199,51 @@ class _Zygote:
             self._process.wait(300)
 
 
-_zygotes: dict[int, _Zygote] = {}
+_zygotes: dict[tuple[int, str], _Zygote] = {}
 _starting = threading.Lock()
 
 
-def _zygote() -> _Zygote:
+def _zygote(kind: str) -> _Zygote:
     with _starting:
-        if os.getpid() not in _zygotes:
-            _zygotes[os.getpid()] = _Zygote()
-        return _zygotes[os.getpid()]
+        own = (os.getpid(), kind)
+        if own not in _zygotes:
+            _zygotes[own] = _Zygote(kind)
+        return _zygotes[own]
 
 
-def _serve(requests: socket.socket) -> Sequence[str] | None:
-    """Fork until nobody asks any more; in a child the arguments that it is to run."""
+def rank_address() -> str:
+    """Where ``tests.forked_rank`` asks for forks that have imported TensorFlow."""
+    return _zygote("training").address
+
+
+def _serve(requests: socket.socket, others: socket.socket) -> Sequence[str] | None:
+    """Fork until nobody asks any more; in a child the arguments that it is to run.
+
+    Args:
+        requests: Of the process whose end is this one's.
+        others: Listens for processes that ask once each.
+    """
     woken, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     running: dict[int, socket.socket] = {}
     with selectors.DefaultSelector() as selector:
-        selector.register(requests, selectors.EVENT_READ)
-        selector.register(woken, selectors.EVENT_READ)
+        for each in (requests, others, woken):
+            selector.register(each, selectors.EVENT_READ)
         while True:
             ready = {key.fileobj for key, _ in selector.select()}
             if woken in ready:
                 woken.recv(4096)
                 _bury(running)
-            if requests not in ready:
+            if requests in ready:
+                content, fds, _, _ = socket.recv_fds(requests, _MOST_BYTES, 4)
+                if not content:
+                    return None
+            elif others in ready:
+                content, fds = _asked_once(others)
+            else:
                 continue
-            content, fds, _, _ = socket.recv_fds(requests, _MOST_BYTES, 4)
-            if not content:
-                return None
             status = socket.socket(fileno=fds[0])
             pid = os.fork()
             if pid:
@@ -198,19 +254,34 @@ def _serve(requests: socket.socket) -> Sequence[str] | None:
                 continue
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for end in (status, requests, woken, wake, *running.values()):
+            for end in (status, requests, others, woken, wake, *running.values()):
                 end.close()
             break
-    request = json.loads(content)
-    for number, fd in enumerate(fds[1:]):
+    return _take_over(json.loads(content), fds[1:])
+
+
+def _take_over(request: Mapping[str, Any], files: Sequence[int]) -> Sequence[str]:
+    """Have the files, folder, umask and environment of a request; its arguments."""
+    for number, fd in enumerate(files):
         os.dup2(fd, number)
         os.close(fd)
     os.chdir(request["folder"])
+    os.umask(request["umask"])
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
+    if "engine_threads" in request:
+        from tests.engine_threads import set_engine_threads
+
+        set_engine_threads(request["engine_threads"])
     arguments: Sequence[str] = request["arguments"]
     return arguments
+
+
+def _asked_once(others: socket.socket) -> tuple[bytes, list[int]]:
+    with others.accept()[0] as asking:
+        content, fds, _, _ = socket.recv_fds(asking, _MOST_BYTES, 4)
+    return content, fds
 
 
 def _bury(running: dict[int, socket.socket]) -> None:
@@ -270,11 +341,7 @@ def _run_whole(arguments: Sequence[str]) -> None:
     sys.exit(main())  # type: ignore[func-returns-value]
 
 
-if __name__ == "__main__":
-    atexit.register(_leave)  # registered first, runs last
-    import gc
-
-    gc.disable()  # while everything is imported: a third of the time
+def _import_framesift() -> None:
     import importlib
     import pkgutil
 
@@ -288,17 +355,47 @@ if __name__ == "__main__":
         importlib.import_module(found_module.name)
     from catalog.lake.extensions import Extensions
     from tests.cheap_passwords import make_passwords_cheap
-    from tests.engine_threads import limit_engine_threads
 
     make_passwords_cheap()
-    limit_engine_threads()
+    importlib.import_module("tests.engine_threads")  # which each fork sets
     needed = Extensions(["sqlite_scanner", "ducklake"])
     with duckdb.connect(config=needed.settings | {"threads": 1}) as connection:
         needed.load(connection)  # and so children do not check them
     # Its thread would not be there in a fork, which would wait for its end.
     duckdb.default_connection().close()
+
+
+def _import_training() -> None:
+    import importlib
+
+    from pipeline.runs.without_packages import do_without
+
+    finders = [*sys.meta_path]
+    do_without("pandas", "scipy", "boto3", "botocore", "fsspec")  # as the program itself
+    for name in _IMPORTED_TO_TRAIN:
+        importlib.import_module(name)
+    sys.meta_path[:] = finders
+    threads = [(each / "comm").read_text().strip() for each in Path("/proc/self/task").iterdir()]
+    # jemalloc, by which Arrow allocates, goes on without its thread in a fork.
+    others = [name for name in threads if name != "jemalloc_bg_thd"]
+    assert len(others) == 1, f"a fork would lack threads: {threads}"
+
+
+if __name__ == "__main__":
+    atexit.register(_leave)  # registered first, runs last
+    import gc
+
+    descriptor, kind, address = sys.argv[1:]
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(f"\0{address}")
+    listener.listen(8)
+    gc.disable()  # while everything is imported: a third of the time
+    if kind == "training":
+        _import_training()
+    else:
+        _import_framesift()
     gc.freeze()  # or each child goes through all that was imported, at its end: 0.6 s
     gc.enable()
-    arguments = _serve(socket.socket(fileno=int(sys.argv[1])))
+    arguments = _serve(socket.socket(fileno=int(descriptor)), listener)
     if arguments is not None:
         _run(arguments)

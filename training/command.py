@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from catalog.errors import FramesiftError, InvalidInput, JobFailed
@@ -73,6 +74,23 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
     return int(text)
+
+
+def add_trained_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say what a model of another program was trained on."""
+    parser.add_argument("--trained_manifest", type=Path, help="what the model was trained on")
+    parser.add_argument("--trained_split", help="the split of that")
+
+
+def trained_of(
+    parser: argparse.ArgumentParser, flags: argparse.Namespace
+) -> tuple[Path, str] | None:
+    """Manifest and split that a model was trained on; None where nobody says."""
+    if (flags.trained_manifest is None) != (flags.trained_split is None):
+        parser.error("--trained_manifest and --trained_split: give both, or none")
+    if flags.trained_manifest is None:
+        return None
+    return flags.trained_manifest, flags.trained_split
 
 
 def check_shard(shard: int, shards: int) -> None:

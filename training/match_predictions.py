@@ -13,9 +13,9 @@ from pipeline.cache.reading import ReadsThrough
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
-from training.command import OneLineParser, exit_status, say
+from training.command import OneLineParser, add_trained_flags, exit_status, say, trained_of
 from training.input.given_predictions import match_predictions
-from training.input.trained_frames import write_trained_frames, write_trained_scenes
+from training.input.trained_frames import write_trained
 
 
 def match(
@@ -48,9 +48,7 @@ def match(
         else "none has probabilities beside it: calibration, uncertainty and loss stay unknown"
     )
     if trained is not None:
-        frames = Manifest.read(trained[0]).split(trained[1]).frames
-        write_trained_frames(folder, frames["fkey"].to_pylist(), None)
-        write_trained_scenes(folder, frames["scene"].to_pylist(), None)
+        write_trained(folder, *trained)
     for extra in matched.extra_names:
         say(f"of no frame: {extra}")
 
@@ -68,14 +66,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--manifest", type=Path, required=True, help="manifest of the dataset")
     parser.add_argument("--staging", type=Path, help="staging.json of a staging beside the job")
     parser.add_argument("--split", help="of the dataset")
-    parser.add_argument("--trained_manifest", type=Path, help="what the model was trained on")
-    parser.add_argument("--trained_split", help="the split of that")
+    add_trained_flags(parser)
     flags = parser.parse_args(arguments)
-    if (flags.trained_manifest is None) != (flags.trained_split is None):
-        parser.error("--trained_manifest and --trained_split: give both, or none")
-    trained = None
-    if flags.trained_manifest is not None:
-        trained = (flags.trained_manifest, flags.trained_split)
+    trained = trained_of(parser, flags)
     return exit_status(
         lambda: match(flags.predictions_dir, flags.manifest, flags.staging, flags.split, trained)
     )

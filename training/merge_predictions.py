@@ -30,11 +30,11 @@ def merge(results_dir: Path, shards: int, out: Path, bad_frames: str | None = No
     left_out = about.split_frames - frames
     BadFrames.parse(bad_frames or FAIL).check(left_out, about.split_frames)
     with atomic_path(out / "frame_scores.parquet", parents=True) as partial_path:
-        sums = _write_blocks(paths, about.split_frames, partial_path)
+        sums, known = _write_blocks(paths, about.split_frames, partial_path)
     metrics = {
         "frames": frames,
         "skipped_frames": left_out,
-        **{name: sums[name] / frames if frames else None for name in _MEANS},
+        **{name: sums[name] / known[name] if known[name] else None for name in _MEANS},
         "predicted_pixels": {tag: sums[tag] for tag in sums if tag not in _MEANS},
         "model": {"name": model_name(about.model_dir), "sha256": about.model_sha256},
     }
@@ -64,13 +64,20 @@ def _check_shards(results_dir: Path, paths: Sequence[Path]) -> tuple[About, int]
     return about, frames
 
 
-def _write_blocks(paths: Sequence[Path], split_frames: int, out: Path) -> dict[str, Any]:
-    """Write the scores in the order of the split's rows; the sum of each column of numbers."""
+def _write_blocks(
+    paths: Sequence[Path], split_frames: int, out: Path
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Write the scores in the order of the split's rows.
+
+    Returns:
+        The sum of each column of numbers, and how many frames have one.
+    """
     blocks = (
         range(begin, begin + _BLOCK_FRAMES)
         for begin in range(0, max(split_frames, 1), _BLOCK_FRAMES)
     )
     sums: dict[str, Any] = {}
+    known: dict[str, int] = dict.fromkeys(_MEANS, 0)
     with ExitStack() as stack:
         writer = None
         for rows in blocks:
@@ -81,7 +88,9 @@ def _write_blocks(paths: Sequence[Path], split_frames: int, out: Path) -> dict[s
             for name in scores.column_names:
                 if name not in _TEXTS:
                     sums[name] = sums.get(name, 0) + (pc.sum(scores[name]).as_py() or 0)
-    return sums
+            for name in _MEANS:
+                known[name] += len(scores) - scores[name].null_count
+    return sums, known
 
 
 _TEXTS = ("fkey", "picture")

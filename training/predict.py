@@ -1,6 +1,6 @@
 """Predict frames, with or without labels: a class-coloured PNG and scores of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.cache.reading import Reading, ReadsThrough
 from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
+from pipeline.prepared.decoded_frames import UInt8
 from pipeline.prepared.label_classes import LabelClasses
 from pipeline.runs.bad_frames import BadFrames
+from pipeline.runs.onnx_model import IDS
 from training.class_picture import class_picture
 from training.command import say
 from training.input.dataset import open_reader, open_split
 from training.input.frame_reader import FrameReader
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
-from training.network.model_files import read_model
-from training.network.predictor import Predictor
+from training.network.about_onnx import AboutOnnx
+from training.network.frame_prediction import FramePrediction
+from training.network.open_network import open_network, read_network
 from training.prediction_scores import (
     BY_SIZE,
     About,
@@ -35,7 +38,6 @@ from training.prediction_scores import (
     write_scores,
     written_frames,
 )
-from training.run.workers import use_threads
 from training.run_settings import RunSettings
 from training.validation.shard_pieces import ShardLocks, pieces_of, remove_pieces
 
@@ -56,10 +58,13 @@ def predict(settings: RunSettings) -> None:
     """
     if settings.results_dir is None:
         raise InvalidInput("predict needs --results_dir")
-    use_threads(threads_of_process(settings.threads, 1))
     through = ReadsThrough.at(settings.manifest, settings.staging)
     split, name, classes = open_split(through.manifest, settings.split, "validation")
-    model = AboutModel.read(settings.model_dir)
+    model = read_network(settings.model_dir)
+    if isinstance(model, AboutModel):
+        from training.run.workers import use_threads  # with TensorFlow, which takes seconds
+
+        use_threads(threads_of_process(settings.threads, 1))
     about = About(
         model.sha256,
         str(settings.model_dir.resolve()),
@@ -76,7 +81,7 @@ def predict(settings: RunSettings) -> None:
         if written_frames(scores, about) is None:
             with through:
                 through.begin(Reading(settings.shard, settings.shards, 1, 0, len(split)))
-                _predict(settings, settings.results_dir, split, classes, through, about)
+                _predict(settings, settings.results_dir, split, classes, through, about, model)
             paths = [piece_scores(settings.results_dir, about, piece) for piece in pieces]
             write_scores(scores, pa.concat_tables([read_scores(path)[1] for path in paths]))
             outcome = f"written to {scores}"
@@ -98,7 +103,7 @@ class _Shard:
     """Where each one's picture lies below the results."""
     reader: FrameReader
     """Reads their images at the model's size."""
-    predictor: Predictor
+    predict: Callable[[UInt8], FramePrediction]
     """The model."""
     classes: LabelClasses
     """Of it."""
@@ -111,6 +116,7 @@ def _predict(
     classes: DatasetClasses,
     through: ReadsThrough,
     about: About,
+    model: AboutModel | AboutOnnx,
 ) -> None:
     """Write the pictures and scores of the pieces of a shard that are not there."""
     frames = split.shard(settings.shard, settings.shards)
@@ -126,9 +132,10 @@ def _predict(
             through.has_read(index)
     if not lacking:
         return
-    shard = _opened(settings, split, frames, classes, through)
+    shard = _opened(settings, split, frames, classes, through, model)
     drop_library_pages()
-    schema = schema_of(shard.classes.tags, about)
+    has_ids_alone = isinstance(model, AboutOnnx) and model.model.output.kind == IDS
+    schema = schema_of(shard.classes.tags, about, has_ids_alone=has_ids_alone)
     clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
     for piece in lacking:
         scores: list[Mapping[str, Any]] = []
@@ -149,9 +156,14 @@ def _opened(
     frames: Manifest,
     classes: DatasetClasses,
     through: ReadsThrough,
+    about: AboutModel | AboutOnnx,
 ) -> _Shard:
-    model, about = read_model(
-        settings.model_dir, trust_model=settings.trust_model, network=settings.model
+    predict = open_network(
+        settings.model_dir,
+        about,
+        threads=threads_of_process(settings.threads, 1),
+        trust_model=settings.trust_model,
+        network=settings.model,
     )
     size = about.height_px, about.width_px
     return _Shard(
@@ -159,7 +171,7 @@ def _opened(
         split.shard_rows(settings.shard, settings.shards).tolist(),
         picture_paths(frames),
         open_reader(frames, classes, *size, wait_for=through.wait_for)[0],
-        Predictor(model),
+        predict,
         about.label_classes(classes, split.header.name),
     )
 
@@ -179,10 +191,10 @@ def _frame(
     finally:
         through.has_read(index)
     try:
-        prediction = shard.predictor.predict(image)
+        prediction = shard.predict(image)
     except BadFile as error:  # of the model, whatever is done with bad frames
         reason = f"{error.reason} for frame {fkey}"
-        raise BadFile(reason, str(settings.model_dir)) from error
+        raise BadFile(reason, error.file or str(settings.model_dir)) from error
     ids = prediction.best.at_size(height_px, width_px)
     with atomic_path(results_dir / picture, parents=True, clear=False) as partial_path:
         class_picture(ids, shard.classes.colours).save(partial_path, format="PNG")

@@ -46,14 +46,18 @@ BY_SIZE = "by size"
 """Name of the order in which pipeline.runs.shard_order deals frames to shards."""
 
 
-def schema_of(tags: Sequence[str], about: About) -> pa.Schema:
-    """Columns of a shard's scores; of each class tag the pixels that were taken for it."""
+def schema_of(tags: Sequence[str], about: About, *, has_ids_alone: bool = False) -> pa.Schema:
+    """Columns of a shard's scores; of each class tag the pixels that were taken for it.
+
+    Args:
+        has_ids_alone: Whether the network says nothing of probabilities.
+    """
     fields = [
         pa.field("fkey", pa.string(), nullable=False),
         pa.field("row", pa.int64(), nullable=False),
         pa.field("picture", pa.string(), nullable=False),
-        pa.field("uncertainty", pa.float64(), nullable=False),
-        pa.field("margin", pa.float64(), nullable=False),
+        pa.field("uncertainty", pa.float64(), nullable=has_ids_alone),
+        pa.field("margin", pa.float64(), nullable=has_ids_alone),
         *(pa.field(tag, pa.int32(), nullable=False) for tag in tags),
     ]
     return pa.schema(fields, {_KEY: json.dumps(asdict(about)).encode()})

@@ -3,15 +3,18 @@
     srun ... python -P -m training.slurm_ranks NOTES RANKS PER_TASK PROGRAM...
 
 With PER_TASK 0 each task is a rank; else each task, one on a node, starts so many, RANKS in all.
-Each rank gets what Horovod's launcher would give it (HOROVOD_*), what PyTorch's would (RANK,
-WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and what
+With launcher:N, or launcher:N,M for nodes of N and M ranks, each task starts one process, which
+itself starts the node's ranks (pipeline.jobs.program.rank --torchrun) and gets what the first of
+them would. Each rank gets what Horovod's launcher would give it (HOROVOD_*), what PyTorch's would
+(RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT), and what
 pipeline.jobs.program.rank reads. The first task serves their rendezvous, and says where in a file
 of the folder NOTES, which all nodes see. On one node it listens at loopback; on several at all
 addresses, and authenticates none of them.
 
-A task learns its place from Slurm's variables. The backend hosts, which has no Slurm, tells it by
-the same names with FRAMESIFT_STEP_ for SLURM_ (pipeline.jobs.backends.hosts.placement), which ranks
-do not inherit.
+A task learns its place from Slurm's variables. Where there is no Slurm, the backend hosts
+(pipeline.jobs.backends.hosts.placement) and training.node_tasks tell it by the same names with
+FRAMESIFT_STEP_ for SLURM_, which ranks do not inherit; FRAMESIFT_STEP_STOP is a file that asks a
+task to end its ranks once it is there.
 
 Source: horovod 0.28.1, runner/gloo_run.py; Slurm's srun(1), output environment variables.
 """
@@ -39,6 +42,7 @@ _POLL_S = 0.1
 _SIOCGIFADDR = 0x8915  # Source: netdevice(7)
 _LOOPBACK = "127.0.0.1"
 _SLURM, _OWN = "SLURM_", "FRAMESIFT_STEP_"
+_LAUNCHER = "launcher:"
 
 
 def step_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -96,6 +100,8 @@ def rank_variables(counts: Sequence[int], node: int, local: int) -> dict[str, st
         "FRAMESIFT_RANKS": str(size),
         "FRAMESIFT_LOCAL_RANK": str(local),
         "FRAMESIFT_LOCAL_RANKS": str(counts[node]),
+        "FRAMESIFT_NODE": str(node),
+        "FRAMESIFT_NODES": str(len(counts)),
     }
 
 
@@ -138,6 +144,10 @@ def _rendezvous_variables(rendezvous: Mapping[str, Any]) -> dict[str, str]:
     address = str(rendezvous["address"])
     variables = {"MASTER_ADDR": address, "MASTER_PORT": str(rendezvous["master_port"])}
     variables["FRAMESIFT_FIRST_HOST"] = address
+    interface = _interface_to(address)
+    if interface and "GLOO_SOCKET_IFNAME" not in os.environ:
+        # PyTorch's gloo asks for the host's name, which may be one of loopback.
+        variables["GLOO_SOCKET_IFNAME"] = interface
     if rendezvous["port"]:
         variables |= {
             "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
@@ -145,7 +155,6 @@ def _rendezvous_variables(rendezvous: Mapping[str, Any]) -> dict[str, str]:
             "HOROVOD_CONTROLLER": "gloo",
             "HOROVOD_CPU_OPERATIONS": "gloo",
         }
-        interface = _interface_to(address)
         if interface:
             variables["HOROVOD_GLOO_IFACE"] = interface
     return variables
@@ -164,8 +173,16 @@ def _interface_to(address: str) -> str:
     return ""
 
 
-def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> int:
-    """Run the ranks of this task to their end; the first exit code that is not 0, else 0."""
+def _run(
+    program: Sequence[str], environments: Sequence[Mapping[str, str]], stop: Path | None
+) -> int:
+    """Run the ranks of this task to their end; the first exit code that is not 0, else 0.
+
+    Args:
+        program: Each rank's.
+        environments: Variables of each.
+        stop: A file that asks them to end once it is there.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
     started = [subprocess.Popen(program, env={**own, **variables}) for variables in environments]
 
@@ -187,16 +204,20 @@ def _run(program: Sequence[str], environments: Sequence[Mapping[str, str]]) -> i
             if code and not failed:
                 failed = code if code > 0 else 128 - code
                 pass_on(signal.SIGTERM, None)
+        if stop is not None and stop.exists():
+            pass_on(signal.SIGTERM, None)
+            stop = None
         time.sleep(_POLL_S)
     return failed
 
 
-def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
+def main(notes: Path, ranks: int, per_task: str, program: Sequence[str]) -> int:
     """Run this task's ranks; 0 where all of them succeeded."""
     own = step_variables(os.environ)
-    counts = ranks_on_nodes(ranks, per_task, own)
+    numbers = [int(number) for number in per_task.removeprefix(_LAUNCHER).split(",")]
+    counts = numbers if len(numbers) > 1 else ranks_on_nodes(ranks, numbers[0], own)
     if sum(counts) != ranks:
-        sys.stderr.write(f"error: Slurm started {sum(counts)} of {ranks} ranks\n")
+        sys.stderr.write(f"error: the scheduler started {sum(counts)} of {ranks} ranks\n")
         return 1
     step = "-".join(own.get(of, "0") for of in ("JOB_ID", "RESTART_COUNT", "STEP_ID"))
     path = notes / f"ranks-{step}.json"
@@ -204,9 +225,10 @@ def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
     if is_first:
         _serve(counts, path, own.get("LAUNCH_NODE_IPADDR", ""))
     meeting = _rendezvous_variables(_served(path))
-    numbers = range(counts[node]) if per_task else [int(own["LOCALID"])]
-    variables = [{**rank_variables(counts, node, local), **meeting} for local in numbers]
-    code = _run(program, variables)
+    is_task_rank, is_launcher = per_task == "0", per_task.startswith(_LAUNCHER)
+    of_node = [int(own["LOCALID"])] if is_task_rank else range(1 if is_launcher else counts[node])
+    variables = [{**rank_variables(counts, node, local), **meeting} for local in of_node]
+    code = _run(program, variables, Path(own["STOP"]) if "STOP" in own else None)
     ended = path.with_suffix(f".{own['PROCID']}")
     ended.touch()
     # Ranks take leave of the rendezvous, which ends with its process.
@@ -221,4 +243,4 @@ def main(notes: Path, ranks: int, per_task: int, program: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     notes_folder, number, of_task, *words = sys.argv[1:]
-    sys.exit(main(Path(notes_folder), int(number), int(of_task), words))
+    sys.exit(main(Path(notes_folder), int(number), of_task, words))

@@ -16,13 +16,14 @@ from training.input.given_predictions import PredictionDecoder, PredictionFiles,
 from training.input.split_shards import FrameId, Split
 from training.library_pages import drop_library_pages
 from training.network.about_model import AboutModel
+from training.network.about_onnx import AboutOnnx
 from training.network.frame_prediction import (
     AboutPredictions,
     FramePrediction,
     GivenClasses,
     GivenPrediction,
 )
-from training.network.model_files import read_model
+from training.network.open_network import open_network, read_network
 from training.run_settings import RunSettings
 from training.validation.shard_file import About, compared_results
 from training.validation.shard_pieces import remove_pieces
@@ -75,9 +76,9 @@ def validate_shard(settings: RunSettings) -> None:
 
 def _model(settings: RunSettings, split: Split, folder: Path, network: str, results: Path) -> Model:
     predictions = PredictionSet.read(folder)
-    description: AboutModel | AboutPredictions
+    description: AboutModel | AboutOnnx | AboutPredictions
     if predictions is None:
-        description = AboutModel.read(folder)
+        description = read_network(folder)
     else:
         description = AboutPredictions(predictions, read_match(folder))
     classes = description.label_classes(split.classes, split.frames.header.name)
@@ -88,12 +89,16 @@ def _model(settings: RunSettings, split: Split, folder: Path, network: str, resu
 def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
     if isinstance(model.description, AboutPredictions):
         return _given(model, model.description, split)
-    from training.network.predictor import Predictor
-
-    built, about = read_model(model.folder, trust_model=settings.trust_model, network=model.network)
-    classes = about.label_classes(split.classes, split.frames.header.name)
-    predictor = Predictor(built, mirrors=settings.augment_test == "mirror")
-    return Scorer(model, lambda _, frame: predictor.predict(frame.image), classes)
+    predict = open_network(
+        model.folder,
+        model.description,
+        threads=threads_of_process(settings.threads, 1),
+        trust_model=settings.trust_model,
+        network=model.network,
+        mirrors=settings.augment_test == "mirror",
+    )
+    classes = model.description.label_classes(split.classes, split.frames.header.name)
+    return Scorer(model, lambda _, frame: predict(frame.image), classes)
 
 
 def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
@@ -113,7 +118,7 @@ def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:
 
 def _about(
     split: Split,
-    model: AboutModel | AboutPredictions,
+    model: AboutModel | AboutOnnx | AboutPredictions,
     classes: LabelClasses,
     folder: Path,
     settings: RunSettings,

@@ -71,8 +71,8 @@ def json_of(answer: Answer, columns: Sequence[str]) -> Iterator[str]:
     if _of_home(answer):
         from query.run.result_format import indented_json
 
-        whole = indented_json(answer.about, "frames", answer.rows.batches(columns))
-        yield from (piece.decode() for piece in whole)
+        pieces = indented_json(answer.about, "frames", answer.rows.batches(columns))
+        yield from (piece.decode() for piece in pieces)
         return
     body: Mapping[str, Any] = answer.document
     if columns:

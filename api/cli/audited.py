@@ -14,6 +14,7 @@ from catalog.errors import FramesiftError
 _CHANGING = frozenset(
     {
         "ingest", "watch", "select", "stage", "train", "validate", "predict", "run", "improve",
+        "preflight", "scaling",
         "compact", "catalog check", "catalog restore",
         "source add", "source set", "source remove",
         "tags add", "tags group", "tags set", "tags extract", "tags import", "tags import-map",

@@ -1,8 +1,8 @@
 """A step of a job on the home's machine: ``python -m api.cli.job_step FOLDER STEP``.
 
 FOLDER is the job's. "run" does a job that is the home's own work, by the order in its record;
-"beside" stages what a job reads, by flags, until SIGTERM (api.cli.staging_beside); what each other
-step does, api.services.jobs.steps says.
+"beside" stages what a job reads, by flags, until SIGTERM (api.cli.staging_beside); "scaling" drives
+a study (api.services.jobs.scaling); what each other step does, api.services.jobs.steps says.
 """
 
 import json
@@ -34,6 +34,8 @@ def main(folder: Path, step: str, flags: Sequence[str]) -> int:
         from api.cli.staging_beside import beside
 
         do = beside(folder, flags, _say)
+    elif step == "scaling":
+        do = partial(_do_study, folder)
     else:
         do = partial(_do_order, folder) if step == "run" else partial(_do_step, folder, step)
     from api.services.jobs.owners import check_begin  # with the home's stores
@@ -52,6 +54,14 @@ def main(folder: Path, step: str, flags: Sequence[str]) -> int:
 def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+
+
+def _do_study(folder: Path, session: "Session") -> None:
+    from api.cli.sigterm import sigterm_exits
+    from api.services.jobs.scaling import drive_study
+
+    with sigterm_exits():
+        drive_study(session.whole, folder, _say)
 
 
 def _do_step(folder: Path, step: str, session: "Session") -> None:

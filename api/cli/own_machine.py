@@ -10,6 +10,7 @@ REASONS: Mapping[str, str] = {
     "compact": "it deletes the catalog's old files: let a timer start it on the server's machine",
     "catalog": "checks, copies and backups need the catalog's keys and disks",
     "mcp": "an assistant asks a server itself, at /mcp",
+    "backend": "settings of clusters stand in a file of the home: write them where that is",
     "demo": "it makes a home of its own",
 }
 """By a command's first word."""

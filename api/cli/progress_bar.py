@@ -3,18 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-
-from api.cli.terminal import stderr
+from api.cli.terminal import stderr, stderr_console
 from catalog.text.visible_text import visible
+
+if TYPE_CHECKING:  # commands that wait for nothing do without Rich
+    from rich.progress import Progress
 
 _LINE_EVERY_S = 15.0
 
@@ -22,6 +17,15 @@ _LINE_EVERY_S = 15.0
 @contextmanager
 def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
     """A bar on a terminal's error output; elsewhere a line there every 15 seconds."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -29,7 +33,7 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
         TaskProgressColumn(),
         TextColumn("{task.fields[note]}", markup=False),
         TimeElapsedColumn(),
-        console=stderr,
+        console=stderr_console(),
         transient=True,
         disable=quiet or not stderr.is_terminal,
     )
@@ -40,7 +44,7 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
 class Bar:
     """A bar that is told where things stand."""
 
-    def __init__(self, progress: Progress, title: str, *, lines: bool) -> None:
+    def __init__(self, progress: "Progress", title: str, *, lines: bool) -> None:
         self._progress = progress
         self._task = progress.add_task(title, total=None, note="")
         self._title = title

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from query.run import result_format
 
-Format = Literal["table", "csv", "csv-named", "json", "ndjson", "parquet", "arrow"]
+Format = Literal["table", "csv", "csv-named", "json", "ndjson", "parquet", "arrow", "xlsx"]
 
-_BINARY = ("parquet", "arrow")
+_BINARY = ("parquet", "arrow", "xlsx")
 
 
 def need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> None:
@@ -27,8 +27,8 @@ def need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> No
     """
     if out is not None and (to_terminal or format_ == "table"):
         raise InvalidInput(
-            f"--out {out}: a file needs --format csv, json, ndjson, parquet or arrow, "
-            "without --json"
+            f"--out {out}: a file needs --format csv, json, ndjson, parquet, arrow or "
+            "xlsx, without --json"
         )
 
 

@@ -1,14 +1,18 @@
 """Output for people on the terminal, and for programs with --json."""
 
 import json
+import os
+import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from catalog.text.visible_text import visible, visible_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoji:
     "highlight": False,
@@ -17,27 +21,95 @@ _PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoj
     "emoji": False,
 }
 
+_WIDTH = 1000
+"""Columns of what is no terminal: no folding in a file."""
 
-class _Console(Console):
-    """Shows what of a text would act on the terminal: see catalog.text.visible_text."""
+
+class _LateConsole:
+    """Rich's Console, which is imported when something is drawn: commands in pipes do without.
+
+    It shows what of a text would act on the terminal: see catalog.text.visible_text.
+    """
+
+    def __init__(self, *, err: bool) -> None:
+        self._err = err
+
+    @property
+    def is_terminal(self) -> bool:
+        """As Console's."""
+        stream = sys.stderr if self._err else sys.stdout
+        is_file = stream is not None and not stream.closed and not stream.isatty()
+        if is_file and not {"TTY_COMPATIBLE", "FORCE_COLOR"} & os.environ.keys():
+            return False
+        return self.console.is_terminal
+
+    @cached_property
+    def console(self) -> "Console":
+        """Rich's."""
+        from rich.console import Console
+
+        console = Console(**_PLAIN, stderr=self._err)
+        if self._err or console.is_terminal:
+            return console
+        return Console(**_PLAIN, width=_WIDTH)
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print as Console.print does; texts are made safe, Rich's drawing is its own."""
-        super().print(*map(_seen, objects), **options)
+        texts = [*map(_seen, objects)]
+        if options.items() <= _PLAIN.items() and self._shows_as_it_stands(texts):
+            self._write(" ".join(texts))
+        else:
+            self.console.print(*texts, **options)
 
     def out(self, *objects: Any, **options: Any) -> None:
         """Print as Console.out does."""
-        super().out(*map(_seen, objects), **options)
+        texts = [*map(_seen, objects)]
+        if options.keys() <= {"sep", "style", "highlight"} and self._shows_as_it_stands(texts):
+            self._write(options.get("sep", " ").join(texts))
+        else:
+            self.console.out(*texts, **options)
+
+    @property
+    def encoding(self) -> str:
+        """As Console's."""
+        stream = sys.stderr if self._err else sys.stdout
+        return (getattr(stream, "encoding", None) or "utf-8").lower()
+
+    @property
+    def width(self) -> int:
+        """As Console's."""
+        return self.console.width if self._draws else _WIDTH
+
+    @property
+    def _draws(self) -> bool:
+        """Whether Rich is needed: on a terminal, and where it may have begun a drawing."""
+        return self._err or self.is_terminal or "console" in self.__dict__
+
+    def _shows_as_it_stands(self, texts: list[Any]) -> bool:
+        """Whether Rich would print nothing but these texts."""
+        plain = all(isinstance(text, str) and "\t" not in text for text in texts)
+        return plain and not self._draws
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.console, name)
 
 
 def _seen(value: Any) -> Any:
     return visible_lines(value) if isinstance(value, str) else value
 
 
-stdout: Console = _Console(**_PLAIN)
-if not stdout.is_terminal:
-    stdout = _Console(**_PLAIN, width=1000)  # no folding in a file
-stderr: Console = _Console(**_PLAIN, stderr=True)
+stdout = cast("Console", _LateConsole(err=False))
+stderr = cast("Console", _LateConsole(err=True))
+
+
+def stderr_console() -> "Console":
+    """Rich's own console of `stderr`, for what Rich draws."""
+    return cast(_LateConsole, stderr).console
+
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -74,6 +146,8 @@ def document(value: Any) -> dict[str, Any]:
 def heading(text: str) -> None:
     """Print a heading: a rule on a terminal, a line of its own elsewhere."""
     if stdout.is_terminal:
+        from rich.text import Text
+
         stdout.rule(Text(visible(text), style="bold"), align="left")
     else:
         stdout.print(f"\n== {text}")

@@ -197,6 +197,7 @@ def draw_differences(
     only: Collection[int] | None,
     look: Look,
     key: str,
+    taken_for: Collection[int] | None = None,
 ) -> bytes:
     """A camera image, its pixels of DIFFERENT where a prediction has another class than the label.
 
@@ -207,6 +208,7 @@ def draw_differences(
             pixels are not compared.
         only: Only where the label has one of these class ids; everywhere when None.
         key: The prediction's, for the message.
+        taken_for: Only where the prediction has one of these class ids; everywhere when None.
 
     Raises:
         BadFile: The sizes differ.
@@ -229,6 +231,8 @@ def draw_differences(
     mask &= predicted != UNKNOWN_CLASS
     if only is not None:
         mask &= np.isin(truth, [*only])
+    if taken_for is not None:
+        mask &= np.isin(predicted, [*taken_for])
     above = Image.new("RGB", below.size, DIFFERENT)
     return _encoded(Image.composite(above, below, Image.fromarray(np.uint8(mask) * 255)), look)
 

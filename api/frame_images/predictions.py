@@ -28,9 +28,13 @@ from ingest.labels.class_list import ClassList
 from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.jobs.request import JobPaths
 from pipeline.runs.class_map import ClassMap
+from pipeline.runs.onnx_model import OnnxModel
 
 _MOST_JOBS = 40
 """Jobs whose scores are read for one frame at most: of a million frames 10 ms each."""
+
+_MOST_LISTED = 200
+"""Prediction jobs whose models are offered: Find asks each time."""
 
 _MOST_BYTES = 4 << 20
 
@@ -45,10 +49,10 @@ class Prediction:
     """Of its model."""
     picture: str
     """Path of the class-coloured picture below the job's results."""
-    uncertainty: float
-    """Of the frame, 0 to 1."""
-    margin: float
-    """Distance of the two largest probabilities, 0 to 1."""
+    uncertainty: float | None
+    """Of the frame, 0 to 1; None where its network gives class ids alone."""
+    margin: float | None
+    """Distance of the two largest probabilities, 0 to 1; None likewise."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class PredictionChoice:
     """How much of it shows, 0 to 1."""
     classes: str | None = None
     """Only these, tags or names with commas between."""
+    taken_for: str | None = None
+    """Of errors: only pixels that the model took for one of these, tags or names with commas."""
 
 
 def made_prediction(
@@ -73,20 +79,21 @@ def made_prediction(
     """A model's prediction over the camera image, or the pixels in which it differs from the label.
 
     Raises:
-        InvalidInput: Both a model and a job are given.
+        InvalidInput: Both a model and a job are given, or taken_for without errors.
     """
     job = choice.job or _newest_job(workspace, fkey, choice.model)
     if choice.job and choice.model:
         raise InvalidInput(f"model {choice.model}, job {choice.job}: give one of them")
     files = prediction_files(workspace, fkey, job, with_label=choice.errors)
     if choice.errors:
-        return made_differences(workspace, files, job, look, choice.classes)
+        return made_differences(workspace, files, job, look, choice.classes, choice.taken_for)
+    if choice.taken_for is not None:
+        raise InvalidInput("taken_for: it says which errors are drawn; ask for errors=true with it")
     source = files[0].source
     class_list = ClassList.from_json(source.class_list)
     only = class_ids_of(class_list, choice.classes)
     if only is not None:
-        class_of_label = _class_of_label(workspace, job, source.name, class_list)
-        only = tuple({of for c in only if (of := class_of_label[c]) is not None})
+        only = _in_model(only, _class_of_label(workspace, job, source.name, class_list))
     return made_blend(
         (files[0], files[-1]), look, choice.alpha, only, decoded_png, decoded_prediction
     )
@@ -99,6 +106,12 @@ def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
         return predictions[0].job
     models = ", ".join(each.model for each in predictions_of(workspace, fkey)) or "none"
     raise NotFound("prediction", model or fkey, f"models that predicted it: {models}")
+
+
+def models_with_predictions(workspace: Workspace) -> list[str]:
+    """Names of the models of the newest prediction jobs that are done, newest first."""
+    jobs = recorded_jobs(workspace.records, kind="predict", states=["done"], limit=_MOST_LISTED)
+    return [*dict.fromkeys(_model_of(job) for job in jobs)]
 
 
 def predictions_of(workspace: Workspace, fkey: str, model: str | None = None) -> list[Prediction]:
@@ -159,27 +172,36 @@ def made_differences(
     job: str,
     look: Look,
     classes: str | None = None,
+    taken_for: str | None = None,
 ) -> MadeImage:
     """The camera image, with the pixels marked that a model took for another class than the label.
 
     Args:
         job: Name of the prediction job, whose model may have merged classes.
         classes: Only where the label has one of these, tags or names with commas between.
+        taken_for: Only where the model has one of these, likewise.
     """
     source = files[0].source
     class_list = ClassList.from_json(source.class_list)
     class_of_label = _class_of_label(workspace, job, source.name, class_list)
-    only = class_ids_of(class_list, classes)
+    only, taken = class_ids_of(class_list, classes), class_ids_of(class_list, taken_for)
+    if taken is not None:
+        taken = _in_model(taken, class_of_label)
     keys = [file.entry.key for file in files]
 
     def draw(image_content: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
         truth = decoded_ids(label_png, keys[1], class_list, files[1].segments)
         predicted = decoded_prediction(prediction_png, keys[2])
         image = decoded_image(image_content, keys[0])
-        return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2])
+        return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2], taken)
 
-    what = repr(("differences", class_of_label, only, class_list))
+    what = repr(("differences", class_of_label, only, taken, class_list))
     return MadeImage(what, tuple(files), look, draw)
+
+
+def _in_model(classes: tuple[int, ...], class_of_label: Sequence[int | None]) -> tuple[int, ...]:
+    """The model's class ids of some classes of labels, without those that it ignores."""
+    return tuple(sorted({of for c in classes if (of := class_of_label[c]) is not None}))
 
 
 def _job(workspace: Workspace, name: str) -> Job:
@@ -190,7 +212,8 @@ def _job(workspace: Workspace, name: str) -> Job:
 
 
 def _model_of(job: Job) -> str:
-    return Path(str((job.request.get("settings") or {}).get("model", ""))).name
+    settings = job.request.get("settings") or {}
+    return str(settings.get("model_name") or Path(str(settings.get("model", ""))).name)
 
 
 def _of_job(job: Job, fkey: str) -> Prediction | None:
@@ -209,14 +232,18 @@ def _class_of_label(
 ) -> list[int | None]:
     """For each class of the labels the model's; None where the model ignores it."""
     record = _job(workspace, job)
+    folder = Path(str(record.paths["model_dir"]))
     try:
-        path = Path(str(record.paths["model_dir"])) / "model.json"
-        about = parsed_json(read_bounded(path, _MOST_BYTES))
-        map_ = about.get("class_map")
+        onnx = OnnxModel.read(folder)
+        about = parsed_json(read_bounded(folder / "model.json", _MOST_BYTES)) if not onnx else {}
+        map_ = onnx.class_map if onnx else about.get("class_map")
         if map_ is not None:
             return [
                 *ClassMap.from_json(map_).ids_of(class_list.classes, source, class_list.left_out)
             ]
+        if onnx:
+            class_of = {name: class_id for class_id, name in enumerate(onnx.classes)}
+            return [class_of.get(name) for name in class_list.classes]
         labels = DatasetClasses.from_json(about)
     except (OSError, LookupError, TypeError, ValueError, AttributeError, FramesiftError) as error:
         hint = f"its model.json cannot be read, which says what its classes are: {error}"

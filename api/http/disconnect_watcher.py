@@ -128,9 +128,9 @@ async def run_while_connected(receive: Receive, work: Stoppable[_T]) -> _T:
         receive: The request's, whose body was read.
         work: Is asked for what is returned.
     """
-    gone = threading.Event()
-    async with DisconnectWatcher(receive, gone.set):
-        return await run_in_threadpool(work, stopped=gone.is_set)
+    ended = threading.Event()
+    async with DisconnectWatcher(receive, ended.set):
+        return await run_in_threadpool(work, stopped=ended.is_set)
 
 
 def _done(future: "asyncio.Future[None]") -> None:

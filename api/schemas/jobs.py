@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # commands that ask a server do without the records' database
     from catalog.records.tables import Dataset, Job
 
 Kind = Literal[
-    "train", "validate", "predict", "run", "scan", "stage", "extract", "labels", "policy"
+    "preflight", "scaling", "train", "validate", "predict", "run", "scan", "stage", "extract",
+    "labels", "policy",
 ]  # fmt: skip
 
 EXAMPLE_FOLDER = "/data/framesift/jobs/train-bikes-7"
@@ -28,7 +29,8 @@ class JobBody(Numbered):
 
     name: str = Field(examples=["train-bikes-7"])
     kind: str = Field(
-        description="train, validate, predict, run, scan, stage, extract or policy",
+        description="train, validate, predict, run, preflight, scaling, scan, stage, extract, "
+        "labels or policy",
         examples=["train"],
     )
     backend: str = Field(examples=["local"])
@@ -70,7 +72,9 @@ class JobBody(Numbered):
     )
     metrics: dict[str, Any] = Field(
         description="Of a training or validation its metrics; else what the command ended with, "
-        "lists left out, and until then how far it is.",
+        "lists left out, and until then how far it is. Of a user's program the last values that "
+        "it logged, too, and `checkpoints`, those that it names. Of a preflight or scaling study "
+        "also `warnings`, and `tables`, each with title, columns and rows.",
         examples=[
             {
                 "step": 120,
@@ -145,7 +149,8 @@ class DryStepBody(Schema):
     """A step of a job that was described."""
 
     name: str = Field(
-        description="select, stage, fetch, prepare, run, collect, evict or migrate",
+        description="select, stage, fetch, prepare, run, collect, evict or migrate; of a scaling "
+        "study each of its trainings",
         examples=["run"],
     )
     backend: str = Field(description="Where it would run.", examples=["slurm"])
@@ -158,11 +163,12 @@ class DryStepBody(Schema):
 class DryRunBody(Schema):
     """A job that was described, and not submitted."""
 
-    dataset: str = Field(
-        description="NAME@VERSION; of a question, the one that it would be saved as now.",
+    dataset: str | None = Field(
+        description="NAME@VERSION; of a question, the one that it would be saved as now; null of a "
+        "preflight without one.",
         examples=["bikes@1"],
     )
-    frames: int = Field(description="Of the dataset.", examples=[320])
+    frames: int = Field(description="Of the dataset; 0 without one.", examples=[320])
     notes: list[str] = Field(
         default=[], description="As of a job that is submitted.", examples=[_NOTES]
     )
@@ -174,7 +180,7 @@ class DryRunBody(Schema):
 
 
 class ModelBody(Numbered):
-    """A trained model: a training job that is done."""
+    """A trained model: a training job that is done, or a program's that wrote ONNX files."""
 
     name: str = Field(description="The job's.", examples=["train-bikes-7"])
     dataset: str | None = Field(
@@ -193,27 +199,37 @@ class ModelBody(Numbered):
     )
     split: str | None = Field(description="Of the dataset.", examples=["train"])
     settings: dict[str, Any] = Field(
-        description="How it was trained, with what the run chose where nothing was asked for.",
+        description="How it was trained, with what the run chose where nothing was asked for; of "
+        "a program nothing.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
     created: str = Field(examples=[EXAMPLE_TIME])
     finished: str | None = Field(examples=[EXAMPLE_TIME])
     metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
     folder: str = Field(examples=[f"{EXAMPLE_FOLDER}/model"])
+    onnx: list[str] = Field(
+        description="ONNX files that a program wrote; of several without a model.onnx, validations "
+        "name one: JOB/FILE.",
+        examples=[["model.onnx"]],
+    )
 
     @classmethod
     def of(
         cls,
         job: "Job",
+        folder: str,
         settings: Mapping[str, Any],
+        onnx: list[str],
         locate: TellPath = str,
         dataset: "Dataset | None" = None,
     ) -> "ModelBody":
-        """A training job's, and what its dataset came of; paths as ``tell`` tells them.
+        """A job's, and what its dataset came of; paths as ``tell`` tells them.
 
         Args:
-            job: The training job.
-            settings: Those that the run had.
+            job: The training job, or the program's.
+            folder: Of its files.
+            settings: Those that a training had.
+            onnx: Names of the ONNX files that a program wrote.
             tell: Tells paths.
             dataset: What it was trained on.
         """
@@ -229,7 +245,8 @@ class ModelBody(Numbered):
             created=trained.created,
             finished=trained.finished,
             metrics=trained.metrics,
-            folder=locate(str(job.paths["model_dir"])),
+            folder=locate(folder),
+            onnx=onnx,
         )
         body._number = job.id
         return body

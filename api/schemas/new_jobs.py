@@ -9,7 +9,11 @@ from api.schemas.new_datasets import NewSplit
 from api.schemas.order_bodies import body_of
 from api.schemas.selections import QuestionInside
 from catalog.text.bounded import Content, Few, Name, Text
-from pipeline.runs.orders import Order, Prediction, Program, Training, Validation, order_of
+from pipeline.runs.job_order import JobOrder
+from pipeline.runs.job_orders import job_order_of
+from pipeline.runs.orders import FramesOrder, Order, Prediction, Program, Training, Validation
+from pipeline.runs.preflight_order import Preflight
+from pipeline.runs.scaling_order import Scaling
 from query.question.question import Question
 
 _MOST_WORKERS = 1024
@@ -47,8 +51,8 @@ class ResourcesBody(Schema):
     )
 
 
-@body_of(Order)
-class _NewJob(QuestionInside):
+@body_of(FramesOrder)
+class _OnFrames(QuestionInside):
     model_config = ConfigDict(extra="forbid")
 
     dataset: Name | None = Field(
@@ -71,15 +75,24 @@ class _NewJob(QuestionInside):
         default=None, description="What it asks of the machines there, besides processes."
     )
 
-    def order(self) -> Order:
+    def order(self) -> JobOrder:
         """The order that a request makes."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        for name, value in values.items():
-            if isinstance(value, BaseModel):
-                values[name] = value.model_dump(
-                    mode="json", exclude_unset=name == "divide", exclude_none=name != "divide"
-                )
-        return order_of(values)
+        return _order_of(self)
+
+
+def _order_of(body: BaseModel) -> JobOrder:
+    values = {name: getattr(body, name) for name in type(body).model_fields}
+    for name, value in values.items():
+        if isinstance(value, BaseModel):
+            values[name] = value.model_dump(
+                mode="json", exclude_unset=name == "divide", exclude_none=name != "divide"
+            )
+    return job_order_of(values)
+
+
+@body_of(Order)
+class _NewJob(_OnFrames):
+    pass
 
 
 class HorovodOptions(Schema):
@@ -120,6 +133,7 @@ class NewValidation(_NewJob):
 
     kind: Literal["validate"] = Field(examples=["validate"])
     model: Name
+    onnx: dict[Name, Annotated[str, Field(max_length=256)]] | None
     model_info: dict[Name, Annotated[str, Field(max_length=512)]] | None
     encoding: Name | Content | None
     classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
@@ -134,6 +148,8 @@ class NewPrediction(_NewJob):
 
     kind: Literal["predict"] = Field(examples=["predict"])
     model: Name
+    onnx: dict[Name, Annotated[str, Field(max_length=256)]] | None
+    classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
 
 
 @body_of(Program)
@@ -144,8 +160,41 @@ class NewProgram(_NewJob):
     command: Annotated[str, Field(min_length=1)]
 
 
+@body_of(Preflight)
+class NewPreflight(Schema):
+    """Ranks that are to measure their exchange, disks, clocks and versions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["preflight"] = Field(examples=["preflight"])
+    through: Literal["horovod", "torch"]
+    resources: ResourcesBody | None = Field(
+        default=None, description="What it asks of the machines there, besides processes."
+    )
+
+    def order(self) -> JobOrder:
+        """The order that a request makes."""
+        return _order_of(self)
+
+
+@body_of(Scaling)
+class NewScaling(_OnFrames):
+    """A training that is to be run on several numbers of ranks, several times each."""
+
+    kind: Literal["scaling"] = Field(examples=["scaling"])
+    classes: Literal["all", "a2d2-8", "cityscapes-19"] | Content | None
+    augment: list[Literal["mirror", "crop", "scale", "colour"]] | None
+    horovod: HorovodOptions | None
+    model: Literal["small_unet", "deeplabv3plus_resnet50"] | None
+    precision: Literal["auto", "float32", "mixed_float16"] | None
+    ranks: Annotated[
+        list[Annotated[int, Field(ge=1, le=_MOST_WORKERS)]], Field(min_length=1, max_length=16)
+    ]
+
+
 NewJob = Annotated[
-    NewTraining | NewValidation | NewPrediction | NewProgram, Field(discriminator="kind")
+    NewTraining | NewValidation | NewPrediction | NewProgram | NewPreflight | NewScaling,
+    Field(discriminator="kind"),
 ]
 
 

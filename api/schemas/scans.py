@@ -71,8 +71,10 @@ class ScanProgress(Schema):
     """Progress of the running scan of a source."""
 
     source: str
+    kind: str = Field(description="scan or watch")
     files: int = Field(description="Files that it has listed.")
     files_per_s: float
+    seconds: float = Field(description="How long it had run at its last report [s].")
 
 
 class ProblemBody(Schema):

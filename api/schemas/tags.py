@@ -234,6 +234,10 @@ class ScoresBody(Schema):
         description="What its tags begin with: train_bikes_7_uncertainty.",
         examples=["train_bikes_7"],
     )
+    scores: list[str] = Field(
+        description="What was written of them: the tags' names behind the prefix.",
+        examples=[["accuracy", "loss", "margin", "miou", "uncertainty"]],
+    )
     frames: int = Field(description="Whose scores were written.", examples=[8273])
     unknown: int = Field(description="Frames that the catalog does not have.", examples=[0])
     unlabelled: int = Field(
@@ -253,6 +257,7 @@ class ScoresBody(Schema):
             model=scored.model,
             family=scored.family,
             prefix=scored.prefix,
+            scores=list(written.scores),
             frames=written.frames,
             unknown=written.unknown,
             unlabelled=written.unlabelled,

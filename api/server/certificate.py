@@ -7,6 +7,7 @@ leaves the one before in its place.
 import logging
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class Certificate:
 
     Attributes:
         context: What a server listens with; its handshakes take the newest certificate.
+        expires: Until when the newest one is valid; None where it does not say.
     """
 
     def __init__(self, files: Sequence[Path], read: Callable[[], ssl.SSLContext]) -> None:
@@ -35,6 +37,9 @@ class Certificate:
         self._files, self._read = files, read
         self._seen = self._tried = _stamp(files)
         self.context = self._newest = read()
+        self.expires: datetime | None = None
+        with suppress(OSError, ValueError):  # OpenSSL reads more forms
+            self.expires = _ends(files[0])
         self.context.sni_callback = self._choose  # called without a name, too
 
     def _choose(
@@ -67,7 +72,7 @@ class Certificate:
                 "the server goes on with the one before", named, reason,
             )  # fmt: skip
             return
-        self._newest = newest
+        self._newest, self.expires = newest, ends
         _LOG.info("certificate %s: read again; it is valid until %s", named, ends)
 
 

@@ -40,6 +40,8 @@ WORKERS_REPLACED = Counter(
 COMPACTIONS = Counter(
     "framesift_compactions", "Compactions that the server began by itself.", ("end",)
 )
+for _end in ("done", "failed"):  # so that the first one is an increase, too
+    COMPACTIONS.labels(_end)
 UNCOMPACTED_FILES = Gauge(
     "framesift_uncompacted_files",
     "Data files that commits added to a table since the last compaction.",

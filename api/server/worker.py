@@ -146,6 +146,7 @@ class _Server(uvicorn.Server):
         beat: Beat | None,
     ) -> None:
         self._serving, self._listener, self._beat = serving, listener, beat
+        self._app = app
         self._stopping: Stopping = app.state.stopping
         self.ended_by: list[int] = []
         # Who watches over several processes looks after the terminal, too.
@@ -159,6 +160,7 @@ class _Server(uvicorn.Server):
     def _context_of(self, config: uvicorn.Config, read: Callable[[], SSLContext]) -> SSLContext:
         files = [file for file in (self._serving.certificate, self._serving.key) if file]
         self._certificate = Certificate(files, read)
+        self._app.state.certificate = self._certificate
         # Nobody is there to type one when the key is read again: OpenSSL would wait for it.
         config.ssl_keyfile_password = "none"  # noqa: S105  (it is none)
         return self._certificate.context

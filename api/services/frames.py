@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from api.services.call import Service
-from query.frames.frame_page import DEFAULT_COLUMNS, Page, PageStart, page_of
+from query.frames.frame_order import FrameOrder
+from query.frames.frame_page import DEFAULT_COLUMNS, Page, PageStart, fkeys_of, page_of
+from query.frames.frame_place import FramePlace, place_of
 from query.frames.one_frame import SnapshotFrame, find_frame
 from query.frames.select_frames import select_frames
 from query.question.question import Question
@@ -26,8 +28,9 @@ class Frames(Service):
         columns: Sequence[str] = DEFAULT_COLUMNS,
         limit: int = 100,
         cursor: str | None = None,
+        order: FrameOrder | None = None,
     ) -> tuple[Page, str | None]:
-        """A page of frames by fkey, and the cursor of the next; None after the last one.
+        """A page of frames, and the cursor of the next; None after the last one.
 
         Args:
             cursors_of: The list that cursors are of: text that is the same for all pages.
@@ -35,6 +38,7 @@ class Frames(Service):
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.
             columns: Columns and tags of each; fkey is always there.
             cursor: Of the page before; None for the first.
+            order: By fkey when None.
         """
         # Here: records and manifests, which one frame needs none of.
         from api.services.statistics.frames import frames_of
@@ -45,11 +49,54 @@ class Frames(Service):
             [name.strip().lower() for name in columns if name.strip()],
             limit,
             PageStart.parse(cursor, cursors_of) if cursor is not None else None,
+            order,
         )
         follows = (
             None if page.last is None else PageStart(page.snapshot, page.last).cursor(cursors_of)
         )
         return page, follows
+
+    def fkeys(
+        self,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> list[str]:
+        """Every frame of a question: see api.services.statistics.frames.frames_of."""
+        from api.services.statistics.frames import frames_of
+
+        frames = frames_of(self._workspace, question, dataset, split, at)
+        return fkeys_of(self._workspace.catalog, frames)
+
+    @property
+    def snapshot(self) -> int:
+        """Number of the newest catalog snapshot."""
+        with self._workspace.catalog.reading() as snapshot:
+            return snapshot.number
+
+    def place(
+        self,
+        fkey: str,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        order: FrameOrder | None = None,
+    ) -> FramePlace | None:
+        """The place of a frame among those of a question; None where it is none of them.
+
+        Args:
+            question: Whose frames; see api.services.statistics.frames.frames_of.
+            at: As of `page`.
+            order: By fkey when None.
+        """
+        from api.services.statistics.frames import frames_of
+
+        frames = frames_of(self._workspace, question, dataset, split, at)
+        return place_of(self._workspace.catalog, frames, fkey, order)
 
     def get(self, fkey: str, *, at: int | None = None) -> SnapshotFrame:
         """A frame with all columns and tags."""

@@ -18,6 +18,7 @@ from api.frame_images.predictions import (
     Prediction,
     PredictionChoice,
     made_prediction,
+    models_with_predictions,
     predictions_of,
 )
 from api.frame_images.source_file import SourceFile, source_of
@@ -87,6 +88,19 @@ class Pictures(Service):
     def predictions(self, frame: SnapshotFrame) -> list[Prediction]:
         """Models' predictions of a frame, the newest of each model's jobs that are done."""
         return predictions_of(self._workspace, frame.fkey)
+
+    def models(self) -> list[str]:
+        """Names of the models of the newest prediction jobs that are done, newest first."""
+        return models_with_predictions(self._workspace)
+
+    def colours(self, frame: SnapshotFrame) -> dict[str, str]:
+        """Class name of each colour that a frame's label or a prediction of it may be drawn in."""
+        source = source_of(self._workspace, frame.file["cluster"], frame.file["datasource"])
+        class_list = ClassList.from_json(source.class_list)
+        named = {f"#{key.colour:06x}": key.name for key in class_list.keys}
+        for name, colour in zip(class_list.classes, class_list.class_colours.tolist(), strict=True):
+            named["#{:02x}{:02x}{:02x}".format(*colour)] = name
+        return named
 
     def legend(self, frame: SnapshotFrame) -> list[LegendClass]:
         """The classes of a frame's label, most pixels first; none where it has no label."""

@@ -260,17 +260,18 @@ class Scans(Service):
         return [status for status in statuses if status and status.state == "running"]
 
     def progress(self) -> builtins.list[ScanProgress]:
-        """Progress of each source's scan that runs, or ran when its machine went down."""
+        """Progress of scans and watches that run, or ran when their machine went down."""
         scans = recorded_scans(self._workspace.records, state="running", limit=_MOST_RUNNING)
-        # Of a source that is scanned and watched, the last.
-        last = {source: scan.counts for scan, source in reversed(scans)}
+        last = {(source, scan.kind): scan.counts for scan, source in reversed(scans)}
         return [
             ScanProgress(
                 source=source,
+                kind=kind,
                 files=counts.get("files") or 0,
                 files_per_s=counts.get("files_per_s") or 0,
+                seconds=counts.get("seconds") or 0,
             )
-            for source, counts in last.items()
+            for (source, kind), counts in last.items()
         ]
 
     def _status(self, source: "Source", jobs: "Sequence[Job]") -> ScanStatus | None:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from api.schemas.statements import ExplanationAnswer, FirstRows
 from api.services.call import Service
 from api.workspace import Workspace
-from query.run.explain import explain
-from query.run.result_format import to_records
 from query.run.run_sql import SqlStream, run_sql, stream_sql
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported where it is used: the command sql does without
+    from api.schemas.statements import ExplanationAnswer, FirstRows
     from catalog.lake.statement_watch import Cancellation
 
 
@@ -61,8 +59,11 @@ class Statements(Service):
         """The rows of a SELECT, of a catalog snapshot or the newest."""
         return SqlRows(self._workspace, statement, at)
 
-    def first_rows(self, statement: str, limit: int, *, at: int | None = None) -> FirstRows:
+    def first_rows(self, statement: str, limit: int, *, at: int | None = None) -> "FirstRows":
         """At most so many rows of a SELECT, of a catalog snapshot or the newest."""
+        from api.schemas.statements import FirstRows
+        from query.run.result_format import to_records
+
         answer = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
         return FirstRows(
             columns=answer.rows.column_names,
@@ -71,6 +72,9 @@ class Statements(Service):
             snapshot=answer.snapshot,
         )
 
-    def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:
+    def explain(self, statement: str, *, at: int | None = None) -> "ExplanationAnswer":
         """Explain how a SELECT would be answered; it is not run."""
+        from api.schemas.statements import ExplanationAnswer
+        from query.run.explain import explain
+
         return ExplanationAnswer.of(explain(self._workspace.catalog, statement, at))

@@ -2,7 +2,7 @@
 
 import builtins
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,19 +30,16 @@ from catalog.tags.class_groups import define_group
 from catalog.tags.confusion_cells import scored_models
 from catalog.tags.tag_kinds import kinds, tag_version
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
-from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
-from ingest.imports.tag_import import import_tags, parse_types
-from pipeline.jobs.follow import refresh
-from pipeline.jobs.inference.import_scores import import_scores
-from query.run.run_sql import execute
 
 _TABLE = "tags_"
 _OWN = _TABLE + OWN_FAMILY
 
+_MARKED = "marked_files"
+
 
 class Tags(Service):
-    """Tags of a home."""
+    """Tags of a home; what lists them does without what imports values."""
 
     def list(self, *, at: int | None = None) -> list[TagBody]:
         """Every tag by name, of a catalog snapshot or the newest."""
@@ -202,6 +199,8 @@ class Tags(Service):
             most_bytes: What the values of a file that a client sent may take [bytes].
             stopped: Whether nobody waits for it any more.
         """
+        from ingest.imports.tag_import import import_tags, parse_types
+
         result = import_tags(
             self._workspace.whole_catalog,
             file,
@@ -232,16 +231,63 @@ class Tags(Service):
             named = ", ".join(sorted(tables))
             raise InvalidInput(f"mark: tags of families {named}: mark those of one at a time")
         self._check_files(fkeys)
+        rows = ([fkey, *values.values()] for fkey in dict.fromkeys(fkeys))
+        return self._write(tables.pop(), values, rows)
+
+    def restore(self, fkeys: Sequence[str], tags: Sequence[str], *, at: int) -> ImportBody:
+        """Give frames the values of tags back that they had in an older snapshot, in one commit.
+
+        Args:
+            tags: Of one family; one that the snapshot has not yet is taken from the frames.
+
+        Raises:
+            InvalidInput: No frame, no tag, or tags of several families.
+        """
+        families = {column.tag: column.family for column in self.by_creation()}
+        tables = {families[tag].removeprefix(_TABLE) for tag in tags if tag in families}
+        if not fkeys or len(tables) != 1:
+            raise InvalidInput("restore: expected a frame or more, and tags of one family")
+        known = [tag for tag in dict.fromkeys(tags) if tag in families]
+        before = {tag: self._texts_at(tag, fkeys, at) for tag in known}
+        rows = (
+            [fkey, *(before[tag].get(fkey, "") for tag in known)] for fkey in dict.fromkeys(fkeys)
+        )
+        return self._write(tables.pop(), known, rows)
+
+    def _write(
+        self, family: str, tags: Collection[str], rows: Iterable[Sequence[str]]
+    ) -> ImportBody:
+        """Import rows of fkey and a value of each tag."""
         with TemporaryDirectory(prefix="framesift-") as folder:
             file = Path(folder, "marks.csv")
             with file.open("w", encoding="utf-8", newline="") as out:
-                rows = csv.writer(out, quoting=csv.QUOTE_ALL)
-                rows.writerow(["fkey", *values])
-                rows.writerows([fkey, *values.values()] for fkey in dict.fromkeys(fkeys))
-            return self.import_values(file, *tables, key="fkey")
+                table = csv.writer(out, quoting=csv.QUOTE_ALL)
+                table.writerow(["fkey", *tags])
+                table.writerows(rows)
+            return self.import_values(file, family, key="fkey")
+
+    def _texts_at(self, tag: str, fkeys: Sequence[str], at: int) -> dict[str, str]:
+        """The value of a tag in a snapshot, as text, by fkey of the frames that have one."""
+        import pyarrow as pa
+
+        from query.run.run_sql import execute
+
+        with self._workspace.catalog.reading(at) as snapshot:
+            if tag not in {column.tag for column in tag_columns(snapshot)}:
+                return {}
+            with snapshot.with_table(_MARKED, pa.table({"fkey": fkeys})):
+                statement = (
+                    f'SELECT fkey, CAST(value AS VARCHAR) AS value FROM "t_{tag}" '
+                    f"WHERE value IS NOT NULL AND fkey IN (SELECT fkey FROM {_MARKED})"
+                )
+                table = execute(snapshot, statement)
+        return dict(zip(*(table[name].to_pylist() for name in ("fkey", "value")), strict=True))
 
     def import_scores(self, job: str) -> ScoresBody:
         """Make a validation's scores tags of its model: pipeline.jobs.inference.import_scores."""
+        from pipeline.jobs.follow import refresh
+        from pipeline.jobs.inference.import_scores import import_scores
+
         records = self._workspace.records
         validation = refresh(records, recorded_job(records, job))
         return ScoresBody.of(import_scores(self._workspace.whole_catalog, validation))
@@ -254,10 +300,17 @@ class Tags(Service):
 
     def _check_files(self, fkeys: Sequence[str]) -> None:
         """Go on only where the catalog has every one of these files."""
-        with self._workspace.catalog.reading() as snapshot:
-            holes = ", ".join("?" * len(fkeys))
-            statement = f"SELECT fkey FROM main.{FILES} WHERE fkey IN ({holes})"
-            known = set(execute(snapshot, statement, list(fkeys))["fkey"].to_pylist())
+        import pyarrow as pa
+
+        from query.run.run_sql import execute
+
+        with (
+            self._workspace.catalog.reading() as snapshot,
+            snapshot.with_table(_MARKED, pa.table({"fkey": fkeys})),
+        ):
+            within = f"fkey IN (SELECT fkey FROM {_MARKED})"
+            statement = f"SELECT fkey FROM main.{FILES} WHERE {within}"
+            known = set(execute(snapshot, statement)["fkey"].to_pylist())
         for fkey in fkeys:
             if fkey not in known:
                 raise NotFound("frame", fkey[:200], "no frame has this fkey; nothing was marked")
@@ -275,6 +328,8 @@ class Tags(Service):
         stopped: Callable[[], bool] = lambda: False,
     ) -> MapJoinBody:
         """Tag the frames near a map's features: ingest.imports.map_join.import_map."""
+        from ingest.imports.map_join import import_map
+
         result = import_map(
             self._workspace.whole_catalog,
             file,

@@ -106,6 +106,17 @@ def _path_of(fkey: str) -> str:
     return quote(fkey, safe="/:")
 
 
+def _value(value: object) -> str:
+    """A tag's value as a caption has it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
 @cache
 def _templates() -> Environment:
     environment = Environment(
@@ -114,5 +125,6 @@ def _templates() -> Environment:
     )  # fmt: skip
     environment.globals["asset"] = asset
     environment.filters["path"] = _path_of
+    environment.filters["value"] = _value
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment

@@ -166,10 +166,10 @@ def first_token(records: "RecordStore") -> str | None:
 
 def recorded(records: Records, number: int) -> "tuple[Token, str]":
     """The token of that number and its user's name."""
-    found = _with_names(records, f"id = {number}") if 0 < number < 2**31 else []
-    if not found:
+    rows = _with_names(records, f"id = {number}") if 0 < number < 2**31 else []
+    if not rows:
         raise _missing(number)
-    return found[0]
+    return rows[0]
 
 
 def _with_names(records: Records, where: str) -> "list[tuple[Token, str]]":

@@ -226,8 +226,8 @@ def _missing(name: str) -> NotFound:
 
 def _named(records: Records, name: str) -> "User | None":
     # What can be no name is not asked for: no database takes every text.
-    found = records.select(USERS, "name = :name", name=name) if is_name(name) else []
-    return found[0] if found else None
+    rows = records.select(USERS, "name = :name", name=name) if is_name(name) else []
+    return rows[0] if rows else None
 
 
 def _of_name(session: "Session", name: str) -> "User | None":

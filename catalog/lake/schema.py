@@ -91,6 +91,9 @@ CLASS_PIXELS_COLUMNS: dict[str, str] = {
 A row per frame; where it has no label, only the position tags have values.
 """
 
+GIVEN_SPLIT = "given_split"
+"""Tag of the split that a data set's makers put a frame into."""
+
 FRAME_TAGS_COLUMNS: dict[str, str] = {
     "fkey": "VARCHAR",
     "scene": "VARCHAR",

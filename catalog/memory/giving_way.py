@@ -16,13 +16,13 @@ def giving_way(make: Callable[[], Made]) -> Made:
 
     The priority is that thread's alone (Linux), and no thread can raise its own again.
     """
-    made: list[Made] = []
+    results: list[Made] = []
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _niceness())
-            made.append(make())
+            results.append(make())
         except BaseException as error:
             raised.append(error)
 
@@ -31,7 +31,7 @@ def giving_way(make: Callable[[], Made]) -> Made:
     thread.join()
     if raised:
         raise raised[0]
-    return made[0]
+    return results[0]
 
 
 def _niceness() -> int:

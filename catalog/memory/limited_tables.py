@@ -9,6 +9,7 @@ of both wide tables, a byte a row:
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import duckdb
 
@@ -32,6 +33,9 @@ _BOTH = (TAGGED_FILES, UNTAGGED_FILES)
 
 _UNDECIDED = 3
 """Mark of a row that is to be seen, while its label is looked for."""
+
+_STORED = "UTINYINT USING COMPRESSION uncompressed"
+"""Compressed marks of every other row take half as long again to read."""
 
 _LABEL = "cluster || ':' || datasource || ':' || label_file"
 
@@ -63,6 +67,18 @@ def make(
         if isinstance(error, RULE_FAILS):
             raise CollectionFails from error
         raise
+
+
+def compact(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Store the marks in a byte a row; False where a transaction is open that began before them.
+
+    DuckDB writes a column into blocks of 256 KiB, two for each 122,880 rows; CHECKPOINT leaves of
+    9.4 MB a rule 2 at 1,000,000 frames with their labels.
+    """
+    with suppress(duckdb.TransactionException):
+        connection.execute(f"CHECKPOINT {LAKE}")
+        return True
+    return False
 
 
 def drop(connection: duckdb.DuckDBPyConnection, name: str) -> None:
@@ -126,7 +142,7 @@ def _mark(connection: duckdb.DuckDBPyConnection, name: str, condition: str) -> N
     for table in _BOTH:
         mark = _bit(table) + (f" + {_bit('labels')}" if table == TAGGED_FILES else "")
         rows = f"{LAKE}.main.{table}"
-        connection.execute(f"ALTER TABLE {rows} ADD COLUMN {name} UTINYINT")
+        connection.execute(f"ALTER TABLE {rows} ADD COLUMN {name} {_STORED}")
         connection.execute(f"ALTER TABLE {rows} ALTER COLUMN {name} TYPE UTINYINT USING {mark}")
 
 

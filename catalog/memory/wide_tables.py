@@ -234,12 +234,12 @@ def _copy(
         target.execute(f'CREATE TABLE IF NOT EXISTS "{table}" AS SELECT * FROM incoming')
         for batch in reader:
             room = _ROW_GROUP - rows % _ROW_GROUP
-            for part in (batch[:room], batch[room:]):
-                if not part.num_rows:
+            for slice_ in (batch[:room], batch[room:]):
+                if not slice_.num_rows:
                     continue
-                target.register("incoming", pa.Table.from_batches([part]))
+                target.register("incoming", pa.Table.from_batches([slice_]))
                 target.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM incoming')
-                rows += part.num_rows
+                rows += slice_.num_rows
                 if rows % _ROW_GROUP == 0:
                     target.execute(f"CHECKPOINT {LAKE}")
     target.execute(f"CHECKPOINT {LAKE}")

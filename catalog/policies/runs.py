@@ -86,8 +86,8 @@ def of_policy(records: Records, policy_id: int, limit: int = 100) -> "Sequence[P
 
 def recorded(records: Records, run_id: str) -> "PolicyRun | None":
     """The run that clients know by this; None where there is none."""
-    found = records.select(POLICY_RUNS, "run_id = :run", run=run_id)
-    return found[0] if found else None
+    rows = records.select(POLICY_RUNS, "run_id = :run", run=run_id)
+    return rows[0] if rows else None
 
 
 def set_job(records: "RecordStore", number: int, job: str) -> None:

@@ -18,5 +18,5 @@ def record_counts(records: Records) -> tuple[int, int, int]:
         rows = records.rows(counted, owner=owner.name, account=owner.account)
     else:
         rows = records.rows(f"SELECT (SELECT count(*) FROM sources), ({datasets}), ({jobs})")
-    sources, known, begun = rows[0]
-    return sources, known, begun
+    sources, known, jobs_begun = rows[0]
+    return sources, known, jobs_begun

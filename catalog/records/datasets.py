@@ -140,12 +140,12 @@ def _recorded_and_visible(records: Records, name: str) -> "tuple[Dataset, Datase
 def _versions(records: Records, name: str) -> "Iterator[Dataset]":
     """Versions that "name" or "name@version" means, newest first; nearly always one is enough."""
     where, values = _named(name)
-    found = records.select(DATASETS, where, order="version DESC", limit=1, **values)
-    while found:
-        yield found[0]
+    rows = records.select(DATASETS, where, order="version DESC", limit=1, **values)
+    while rows:
+        yield rows[0]
         older = all_of(where, "version < :last")
-        last = found[0].version
-        found = records.select(DATASETS, older, order="version DESC", limit=1, **values, last=last)
+        last = rows[0].version
+        rows = records.select(DATASETS, older, order="version DESC", limit=1, **values, last=last)
 
 
 def _named(name: str) -> _Conditions:

@@ -55,10 +55,10 @@ class Named(Generic[_Record]):
         Raises:
             NotFound: There is none.
         """
-        found = records.select(self.kind, "name = :name", name=name) if is_name(name) else []
-        if not found:
+        rows = records.select(self.kind, "name = :name", name=name) if is_name(name) else []
+        if not rows:
             raise self.missing(name)
-        return found[0]
+        return rows[0]
 
     def change(self, records: "RecordStore", name: str, **columns: Any) -> _Record:
         """Give a record other values of columns."""

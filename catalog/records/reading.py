@@ -110,10 +110,10 @@ class RecordReader:
         end += f" LIMIT {limit:d}" if limit is not None else ""
         try:
             with self._rows.transaction():
-                found = self._read(kind.table, end, values)
+                rows = self._read(kind.table, end, values)
         except (sqlite3.Error, _OtherwiseError):
             return self._store().select(kind, where, order=order, limit=limit, **values)
-        return cast("list[_Record]", found)
+        return cast("list[_Record]", rows)
 
     def rows(self, statement: str, /, **values: Value) -> list[tuple[Any, ...]]:
         """Rows of a SELECT: see `Records`."""

@@ -55,13 +55,13 @@ def recorded_source(records: Records, name: str) -> "Source":
     Raises:
         NotFound: There is none.
     """
-    found = records.select(SOURCES, "name = :name", name=name)
-    if not found:
+    rows = records.select(SOURCES, "name = :name", name=name)
+    if not rows:
         known = ", ".join(source.name for source in recorded_sources(records))
         raise NotFound(
             "source", name, f"known: {known}" if known else "add one: framesift source add"
         )
-    return found[0]
+    return rows[0]
 
 
 def source_to_change(

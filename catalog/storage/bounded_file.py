@@ -3,10 +3,13 @@
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from catalog.errors import BadFile
+
+_T = TypeVar("_T")
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
@@ -23,6 +26,25 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise BadFile(f"is larger than the {most_bytes:,} bytes that it may have", str(path))
     return content
+
+
+def read_description(path: Path, most_bytes: int, made: Callable[[Any], _T]) -> _T | None:
+    """What a JSON file describes; None where there is no such file.
+
+    Args:
+        path: The file.
+        most_bytes: That it may have.
+        made: Makes it of the file's content; raises ValueError, TypeError or KeyError of another's.
+
+    Raises:
+        BadFile: It is damaged, or describes something else.
+    """
+    if not path.exists():
+        return None
+    try:
+        return made(parsed_json(read_bounded(path, most_bytes)))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadFile(f"is damaged: {error}", str(path)) from error
 
 
 def parsed_json(content: bytes) -> Any:

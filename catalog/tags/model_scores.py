@@ -34,6 +34,8 @@ class WrittenScores:
 
     scored: ScoredModel
     """The model, as it is now in the catalog."""
+    scores: tuple[str, ...]
+    """What was written: some of SCORES."""
     frames: int
     """Frames whose scores were written."""
     unknown: int
@@ -105,7 +107,9 @@ def write_scores(
                 connection.unregister(name)
         if is_first:  # what changes a view is loaded into memory as a whole
             discover_views.create(connection)
-    return WrittenScores(scored, written.rows, len(written.unknown), unlabelled, count)
+    return WrittenScores(
+        scored, tuple(names), written.rows, len(written.unknown), unlabelled, count
+    )
 
 
 def _prefix(model: str) -> str:

@@ -6,12 +6,19 @@ framesift run city --split train --prepare 240x152 \
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from framesift.data import UNKNOWN_CLASS, open_frames
+
+
+def write_json(path, data):
+    """Write a file that is there whole or not at all."""
+    path.with_suffix(".part").write_text(json.dumps(data))
+    path.with_suffix(".part").replace(path)
 
 
 def main():
@@ -44,10 +51,24 @@ def main():
         from_logits=True, ignore_class=UNKNOWN_CLASS
     )
     model.compile(tf.keras.optimizers.Adam(1e-2), loss)
-    history = model.fit(batches, epochs=options.epochs, verbose=2)
+    begin = 0
+    if checkpoint := os.environ.get("FRAMESIFT_CHECKPOINT"):  # of an earlier attempt
+        model.build((None, None, None, 3))
+        model.load_weights(checkpoint)
+        begin = int(Path(checkpoint).name.split(".")[0].removeprefix("epoch-"))
+
+    def note(epoch, logs):
+        path = options.out / f"epoch-{epoch + 1}.weights.h5"
+        model.save_weights(path)
+        line = {"step": epoch + 1, "name": "loss", "value": logs["loss"]}
+        with (options.out / "metrics.jsonl").open("a") as curves:
+            curves.write(json.dumps(line) + "\n")
+        write_json(options.out / "checkpoints.json", {"checkpoints": [line | {"path": path.name}]})
+
+    noting = tf.keras.callbacks.LambdaCallback(on_epoch_end=note)
+    model.fit(batches, epochs=options.epochs, initial_epoch=begin, callbacks=[noting], verbose=2)
     np.savez(options.out / "weights.npz", *model.get_weights())
-    metrics = {"loss": history.history["loss"][-1], "frames": len(frames)}
-    (options.out / "metrics.json").write_text(json.dumps(metrics))
+    write_json(options.out / "metrics.json", {"frames": len(frames)})
 
 
 if __name__ == "__main__":

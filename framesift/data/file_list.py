@@ -6,12 +6,14 @@ The segments of a panoptic label stand after another tab.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from framesift.data.classes import CLASSES_FILE, Classes
-from framesift.data.frame_files import DatedFile, decoded
+from framesift.data.frame_files import DatedFile, decoded, label_size
+from framesift.data.waiting import Staging
 from framesift.errors import BadFile
 
 UInt8 = npt.NDArray[np.uint8]
@@ -26,15 +28,22 @@ class FileList:
     classes: Classes
     dataset: str = ""
     splits: Sequence[str] | None = None
+    staging: Staging | None = None
+    """That brings files which are missing; None where nothing does."""
+    has_manifest_rows: ClassVar[bool] = False
 
     def read(self, row: int) -> tuple[UInt8, UInt8 | None]:
         """A frame's image and class ids."""
-        return decoded(DatedFile(self.names[row]), self.labels[row], self.classes)
+        return decoded(DatedFile(self.names[row]), self.labels[row], self.classes, self.staging)
 
     def label_path(self, row: int) -> str | None:
         """The file of a frame's label."""
         label = self.labels[row]
         return None if label is None else label.path
+
+    def label_size(self, row: int) -> tuple[int, int] | None:
+        """Height and width of a frame's label [pixels]."""
+        return label_size(self.labels[row], self.staging)
 
 
 def read_file_list(path: Path, classes: Path | None) -> FileList:
@@ -62,6 +71,7 @@ def read_file_list(path: Path, classes: Path | None) -> FileList:
         [str(folder / pair[0]) for pair in pairs],
         [_label(folder, *pair[1:]) for pair in pairs],
         listed,
+        staging=Staging.beside(folder),
     )
 
 

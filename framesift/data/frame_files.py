@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from framesift.data import jpeg
 from framesift.data.classes import Classes
-from framesift.data.png import content_of, decode_rgb
+from framesift.data.png import content_of, decode_rgb, size_of
+from framesift.data.waiting import Staging, awaited
 from framesift.errors import BadFile
 
 UInt8 = npt.NDArray[np.uint8]
@@ -49,26 +50,34 @@ class DatedFile:
 
 
 def decoded(
-    image: DatedFile, label: DatedFile | None, classes: Classes
+    image: DatedFile, label: DatedFile | None, classes: Classes, staging: Staging | None
 ) -> tuple[UInt8, UInt8 | None]:
     """A frame's image (H, W, 3) [RGB] and class ids (H, W); None where it has no label.
+
+    Args:
+        staging: That brings files which are missing; None where nothing does.
 
     Raises:
         BadFile: A file is missing or damaged, or they differ in size.
         MissingPackage: There is no Pillow, or of a JPEG no simplejpeg.
     """
     image.check()
-    rgb = read_image(image.path)
+    rgb = awaited(lambda: read_image(image.path), staging)
     if label is None:
         return rgb, None
     label.check()
-    ids = classes.read_label(label.path, label.segments)
+    ids = awaited(lambda: classes.read_label(label.path, label.segments), staging)
     if ids.shape != rgb.shape[:2]:
         sizes = [f"{shape[1]}x{shape[0]}" for shape in (ids.shape, rgb.shape)]
         raise BadFile(
             f"{label.path}: label has {sizes[0]} pixels, but its image {image.path} has {sizes[1]}"
         )
     return rgb, ids
+
+
+def label_size(label: DatedFile | None, staging: Staging | None) -> tuple[int, int] | None:
+    """Height and width of a label [pixels]; None without one. Raises as `decoded`."""
+    return None if label is None else awaited(lambda: size_of(label.path), staging)
 
 
 def read_image(path: str) -> UInt8:

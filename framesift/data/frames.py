@@ -1,8 +1,9 @@
 """Frames as a sequence of (image, class ids)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, overload
+from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,11 @@ from framesift.data.classes import Classes
 from framesift.data.file_list import read_file_list
 from framesift.data.manifest import HEADER_FILE, read_manifest
 from framesift.data.prepared import ABOUT_FILE, read_prepared
+from framesift.data.waiting import Staging, Turn
 from framesift.errors import BadFile, UnknownName
+
+if TYPE_CHECKING:
+    from pipeline.cache.reading import Reading
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -51,6 +56,20 @@ class Stored(Protocol):
         """The file of a frame's label; None where it has none, or no file of its own."""
         ...
 
+    def label_size(self, row: int) -> tuple[int, int] | None:
+        """Height and width of that file [pixels]; raises as `read`."""
+        ...
+
+    @property
+    def staging(self) -> Staging | None:
+        """That brings files which are missing; None where nothing does."""
+        ...
+
+    @property
+    def has_manifest_rows(self) -> bool:
+        """True where a frame's row is that of its manifest."""
+        ...
+
 
 class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
     """Frames of a dataset, each a pair of arrays.
@@ -86,6 +105,8 @@ class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
         """
         if isinstance(index, slice):
             return Frames(self._stored, self._rows[index])
+        if isinstance(index, Turn) and self._stored.staging is not None:
+            self._stored.staging.reads(index)
         return self._stored.read(int(self._rows[index]))
 
     def __iter__(self) -> Iterator[tuple[UInt8, UInt8 | None]]:
@@ -111,6 +132,28 @@ class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
     def label_path(self, index: int) -> str | None:
         """The file of a frame's label; None where it has none, or the frames are prepared."""
         return self._stored.label_path(int(self._rows[index]))
+
+    def label_size(self, index: int) -> tuple[int, int] | None:
+        """Height and width of the file of a frame's label [pixels]; None as of `label_path`.
+
+        Raises:
+            BadFile: It is missing, or no PNG.
+        """
+        return self._stored.label_size(int(self._rows[index]))
+
+    def tell_order(self, reading: "Reading") -> "Reading | None":
+        """Have a staging that fetches these frames meanwhile follow the order of a rank.
+
+        Returns:
+            What the turns of its examples tell (framesift.data.waiting.Turn); None where nothing
+            is staged meanwhile, or the frames are not a manifest's.
+        """
+        staging = self._stored.staging
+        if staging is None or not self._stored.has_manifest_rows:
+            return None
+        reading = replace(reading, rows=staging.rows_file(self._rows.tolist()))
+        staging.begin(reading)
+        return reading
 
     def shard(self, rank: int, ranks: int) -> "Frames":
         """Every `ranks`-th frame from the `rank`-th: shards are disjoint and cover all.

@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from framesift.data.classes import Classes
-from framesift.data.frame_files import DatedFile, decoded
+from framesift.data.frame_files import DatedFile, decoded, label_size
+from framesift.data.waiting import Staging
 from framesift.errors import BadFile
 from framesift.forms.optional import imported
 
@@ -34,15 +35,22 @@ class ManifestFrames:
     splits: Sequence[str]
     images: Sequence[DatedFile]
     labels: Sequence[DatedFile | None]
+    staging: Staging | None = None
+    """That brings files which are missing; None where nothing does."""
+    has_manifest_rows: ClassVar[bool] = True
 
     def read(self, row: int) -> tuple[UInt8, UInt8 | None]:
         """A frame's image and class ids."""
-        return decoded(self.images[row], self.labels[row], self.classes)
+        return decoded(self.images[row], self.labels[row], self.classes, self.staging)
 
     def label_path(self, row: int) -> str | None:
         """The file of a frame's label."""
         label = self.labels[row]
         return None if label is None else label.path
+
+    def label_size(self, row: int) -> tuple[int, int] | None:
+        """Height and width of a frame's label [pixels]."""
+        return label_size(self.labels[row], self.staging)
 
 
 def read_manifest(folder: Path) -> ManifestFrames:
@@ -71,6 +79,7 @@ def read_manifest(folder: Path) -> ManifestFrames:
             columns["split"],
             [file for file in _files("image", columns, roots, header) if file is not None],
             _files("label", columns, roots, header),
+            Staging.beside(folder),
         )
     except OSError as error:
         raise BadFile(f"{error.filename or folder}: {error.strerror or error}") from error

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ UInt8 = npt.NDArray[np.uint8]
 
 class PreparedFrames:
     """Frames of a form; attributes as of framesift.data.frames.Stored."""
+
+    staging: ClassVar[None] = None
+    has_manifest_rows: ClassVar[bool] = False
 
     def __init__(self, folder: Path, dataset: str, classes: Classes) -> None:
         """Those of the form in a folder."""
@@ -83,6 +86,10 @@ class PreparedFrames:
 
     def label_path(self, row: int) -> None:  # noqa: ARG002 (of all that is stored)
         """None: labels are arrays, at the form's size."""
+        return
+
+    def label_size(self, row: int) -> None:  # noqa: ARG002 (of all that is stored)
+        """None, likewise."""
         return
 
     @cached_property
@@ -147,8 +154,8 @@ class _Packed:
         begin, size = int(frame["at"]), int(frame["image_bytes"])
         pixels = self._unpacked(begin, size, frame["image"], rows, 3 * columns)
         # Each row is stored as its differences from the row above.
-        above, *others = pixels
-        for row in others:
+        above, *rest = pixels
+        for row in rest:
             np.add(row, above, out=row)
             above = row
         return pixels.reshape(rows, columns, 3)

@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from framesift.data.classes import UNKNOWN_CLASS
 from framesift.data.frames import Frames, open_frames
-from framesift.data.png import size_of
 from framesift.data.probabilities import check_probabilities, nearest_of
 from framesift.errors import BadFile, UnknownName
 
@@ -96,23 +95,23 @@ class Scores:
             )
         try:
             ids = self._checked(np.asarray(class_ids), self._rows[name])
-            kept = None
+            quantised = None
             if probabilities is not None:
-                given = np.asarray(probabilities)
-                check_probabilities(given, ids, len(self.classes))
-                kept = _kept(given)
+                array = np.asarray(probabilities)
+                check_probabilities(array, ids, len(self.classes))
+                quantised = _kept(array)
         except ValueError as error:
             raise BadFile(f"frame {name}: {error}") from error
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(".npz")
+        npz_path = path.with_suffix(".npz")
         # The class ids last: a frame is there when they are.
-        if kept is None:
-            beside.unlink(missing_ok=True)
+        if quantised is None:
+            npz_path.unlink(missing_ok=True)
         else:
             content = io.BytesIO()
-            np.savez_compressed(content, probabilities=kept)
-            _write(beside, content.getvalue())
+            np.savez_compressed(content, probabilities=quantised)
+            _write(npz_path, content.getvalue())
         _write(path, _png(ids))
 
     def __contains__(self, name: object) -> bool:
@@ -157,8 +156,9 @@ class Scores:
                 f"{int(no_class.sum()):,} pixels are of no class, such as {first}; expected 0 to "
                 f"{len(self.classes) - 1}, or {UNKNOWN_CLASS}"
             )
-        label = self._frames.label_path(row)
-        if label is not None and (size := size_of(label)) != ids.shape:
+        size = self._frames.label_size(row)
+        if size is not None and size != ids.shape:
+            label = self._frames.label_path(row)
             raise ValueError(
                 f"class ids of {ids.shape[1]}x{ids.shape[0]} pixels, and the label {label} has "
                 f"{size[1]}x{size[0]}"
@@ -231,13 +231,13 @@ def _png(ids: UInt8) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file aside, to the disk, and rename it."""
-    aside = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
     try:
-        with aside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise BadFile(f"{path}: {error.strerror}") from error

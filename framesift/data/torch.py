@@ -11,6 +11,7 @@ Importing it needs torch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sized
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ import torch
 from catalog.errors import FramesiftError
 from framesift.data.classes import UNKNOWN_CLASS
 from framesift.data.frames import Frames
+from framesift.data.waiting import Turn
 from framesift.errors import BadFile
+from pipeline.cache.reading import Reading
 from pipeline.example_order import epoch_order
 from pipeline.runs.class_map import ClassMap, chosen_classes, classes_in
 
@@ -110,7 +113,8 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
     step takes `batch_size` of them for rank 0, then as many for rank 1. An iteration is as many
     steps as an epoch needs, the same number on all ranks; where the epoch ends within the last
     step, the step goes on with the next epoch, whose rest the next iteration reads. So no frame
-    comes twice in an epoch, and what was read says where to go on, with any number of ranks.
+    comes twice in an epoch, and what was read says where to go on, with any number of ranks. A
+    staging that fetches the frames meanwhile fetches them in this order, and evicts by it.
     """
 
     def __init__(
@@ -140,6 +144,9 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
         self._seed, self._batch_size = seed, batch_size
         self._begin = 0
         self._yielded = 0
+        # TorchFrames' own Frames, which may be staged meanwhile.
+        self._source = getattr(frames, "frames", frames)
+        self._told_begin, self._told_end = 0, -1
 
     @property
     def _step(self) -> int:
@@ -170,6 +177,7 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
         """Indices of the frames of this rank, to the epoch's end."""
         begin, length = self._begin, len(self)
         self._yielded = 0
+        reading = self._told(begin, length)
         known, order = -1, np.empty(0, np.int64)
         for number in range(length):
             steps, in_step = divmod(number, self._batch_size)
@@ -178,8 +186,36 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
             if epoch != known:
                 known, order = epoch, epoch_order(self._frames, self._seed, epoch)
             self._yielded = number + 1
-            yield int(order[index])
+            row = int(order[index])
+            if reading is not None:
+                row = Turn(row, replace(reading, read=reading.read + number))
+            yield row
         self._begin, self._yielded = begin + length * self._ranks, 0
+
+    def _told(self, begin: int, length: int) -> Reading | None:
+        """What a staging is told that fetches the frames meanwhile; None where none does.
+
+        Args:
+            begin: Examples that all ranks have read.
+            length: Those that this rank reads now.
+        """
+        if not isinstance(self._source, Frames):
+            return None
+        if begin != self._told_end:  # else it goes on
+            self._told_begin = begin
+        self._told_end = begin + length * self._ranks
+        read = (begin - self._told_begin) // self._ranks
+        return self._source.tell_order(
+            Reading(
+                self._rank,
+                self._ranks,
+                self._batch_size,
+                self._told_begin,
+                None,
+                read,
+                seed=self._seed,
+            )
+        )
 
     def state_dict(self, steps: int | None = None) -> dict[str, int]:
         """Where the job is, for `load_state_dict` of each rank of the job that goes on.

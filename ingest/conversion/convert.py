@@ -22,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from catalog.errors import BadFile, InvalidInput, UnknownName
 from catalog.storage.atomic_write import atomic_write, clear_parts
-from catalog.values import Problem
+from catalog.values import FrameProgress, Problem
 from ingest.conversion import layout_document
 from ingest.conversion.annotations import UNLABELED, AnnotatedFrame
 from ingest.conversion.paint import painted
@@ -43,38 +43,19 @@ _CITYSCAPES = "cityscapes-polygons"
 
 
 @dataclass
-class Conversion:
-    """What a convert has done."""
+class Conversion(FrameProgress):
+    """What a convert has done, of the frames of the annotations."""
 
-    expected: int
-    """Frames of the annotations."""
-    written: int = 0
-    unchanged: int = 0
-    """Labels that were there already, of the same shapes."""
     images_missing: int = 0
     """Labels whose image was not there, so that their sizes were not compared."""
-    problems: list[Problem] = field(default_factory=list)
-    """Frames without label, and why."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Shapes that make no pixels, by what they are."""
 
-    @property
-    def done(self) -> int:
-        """Frames that are through."""
-        return self.written + self.unchanged + len(self.problems)
-
     def to_json(self) -> dict[str, Any]:
         """The counts and problems as data."""
-        return {
-            "frames": self.expected,
-            "written": self.written,
-            "unchanged": self.unchanged,
+        return super().to_json() | {
             "images_missing": self.images_missing,
             "left_out": dict(sorted(self.left_out.items())),
-            "problems": [
-                {"kind": each.kind, "file": each.key, "reason": each.reason}
-                for each in self.problems
-            ],
         }
 
 

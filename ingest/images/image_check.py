@@ -39,10 +39,10 @@ def check_image(source: FileReader, image: File, label: File, size: tuple[int, i
         raise
     except BadFile:
         pass  # judged below
-    whole, content = use_listed(source, image, whole_image_size)
-    if whole != size:
+    image_px, content = use_listed(source, image, whole_image_size)
+    if image_px != size:
         raise BadFile(
-            f"label is {size[0]}x{size[1]} pixels, its camera image {whole[0]}x{whole[1]}",
+            f"label is {size[0]}x{size[1]} pixels, its camera image {image_px[0]}x{image_px[1]}",
             label.key,
         )
     return ranges.bytes + len(content)

@@ -198,13 +198,13 @@ def _marker(reader: _Reader, at: int) -> tuple[int, int]:
 def _scan_end(reader: _Reader, at: int) -> int:
     """The place of the marker that ends the compressed pixels from a byte on."""
     while True:
-        held = reader.held_from(at)
-        match = _IN_SCAN.search(held)
+        window = reader.held_from(at)
+        match = _IN_SCAN.search(window)
         if match is not None:
             return at + match.start()
-        if len(held) < 2 or at + len(held) >= reader.size:
+        if len(window) < 2 or at + len(window) >= reader.size:
             raise _cut_off(reader)
-        at += len(held) - 1  # the last byte may begin a marker
+        at += len(window) - 1  # the last byte may begin a marker
 
 
 def _cut_off(reader: _Reader) -> BadFile:

@@ -62,8 +62,8 @@ class DatasetClasses:
         sources_of: dict[ClassList, list[str]] = {}
         for source, class_list in lists.items():
             sources_of.setdefault(class_list, []).append(source)
-        first, *others = sources_of
-        return cls.of(first, [(tuple(sources_of[each]), each) for each in others], lists)
+        first, *rest = sources_of
+        return cls.of(first, [(tuple(sources_of[each]), each) for each in rest], lists)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "DatasetClasses":
@@ -138,11 +138,11 @@ class DatasetClasses:
             same = next((each for each in self.lists if each.meaning == meaning), None)
             if same is None or of_source.setdefault(source, same) != same:
                 return None
-        others = [
+        rest = [
             (tuple(source for source, own in of_source.items() if own == class_list), class_list)
             for class_list in self.lists[1:]
         ]
-        return DatasetClasses.of(self.lists[0], others, of_source)
+        return DatasetClasses.of(self.lists[0], rest, of_source)
 
     def list_of(self, source: str) -> ClassList:
         """The class list of a source's labels."""
@@ -205,8 +205,8 @@ class DatasetClasses:
     @cached_property
     def _tables(self) -> tuple[UInt8, ...]:
         """Of each list (encoding.values,) uint8 [class id] by a pixel's value."""
-        first, *others = self.lists
-        return first.lookup_table, *(self.ids(each)[each.lookup_table] for each in others)
+        first, *rest = self.lists
+        return first.lookup_table, *(self.ids(each)[each.lookup_table] for each in rest)
 
     def _check(self) -> None:
         if len(self) > UNKNOWN_CLASS:

@@ -86,9 +86,11 @@ class LabelCheck:
     @property
     def never_seen(self) -> list[str]:
         """Names of the classes that no label has a pixel of."""
-        seen = {self.class_list.class_of_key.get(key) for key in self.seen}
+        class_ids = {self.class_list.class_of_key.get(key) for key in self.seen}
         return [
-            name for class_id, name in enumerate(self.class_list.classes) if class_id not in seen
+            name
+            for class_id, name in enumerate(self.class_list.classes)
+            if class_id not in class_ids
         ]
 
     @property

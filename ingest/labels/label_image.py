@@ -144,11 +144,11 @@ def _decoded(png: bytes, encoding: Encoding, table: UInt8) -> UInt8:
     elif not encoding.is_colour:
         raw = _byte_rows(chunks, encoding)
         if raw is not None:
-            from ingest.labels import rgb_rows
+            from ingest.labels import sample_kernel
 
             ids: UInt8 = np.empty((header.height, header.width), np.uint8)
             values = 256 if chunks.palette is None else len(chunks.palette) // 3
-            if rgb_rows.class_ids_of_bytes(raw, table, values, ids) == header.height:
+            if sample_kernel.class_ids(raw, table, values, ids) == header.height:
                 return ids
         of_values: UInt8 = table[decode_values(chunks, encoding)]
         return of_values
@@ -221,22 +221,22 @@ def check_samples(chunks: PngChunks, encoding: Encoding) -> None:
         BadFile: It is one.
     """
     header = chunks.header
-    wanted = ""
+    expected = ""
     if encoding.is_panoptic:
         if header.bit_depth != 8 or header.colour_type not in (2, 6):
-            wanted = "8 bits of RGB or RGBA"
+            expected = "8 bits of RGB or RGBA"
     elif encoding.channel is not None:
         samples = {2: 3, 6: 4}.get(header.colour_type, 0)
         if header.bit_depth != 8 or encoding.channel >= samples:
-            wanted = f"8 bits of RGB{'A' if encoding.channel == 3 else ' or RGBA'}"
+            expected = f"8 bits of RGB{'A' if encoding.channel == 3 else ' or RGBA'}"
     elif not encoding.is_colour and (
         header.colour_type not in (0, 3, 4) or (header.colour_type, header.bit_depth) == (4, 16)
     ):
-        wanted = "grey or palette samples, which are class ids"
-    if wanted:
+        expected = "grey or palette samples, which are class ids"
+    if expected:
         raise BadFile(
             f"PNG has {header.bit_depth} bits of {_KINDS[header.colour_type]}; the layout's "
-            f"encoding {encoding.text} needs {wanted}"
+            f"encoding {encoding.text} needs {expected}"
         )
 
 

@@ -81,50 +81,6 @@ def _compiled(sources: int) -> Any:
 class_ids_of_rows = _compiled(checksum_of("run_kernel.py"))
 
 
-def _compiled_bytes(sources: int) -> Any:
-    """`class_ids_of_bytes` with the checksum of the file that its runs come from."""
-
-    @nb.njit(nogil=True, cache=True)
-    def class_ids_of_bytes(raw: Any, class_of: Any, values: int, ids: Any) -> Any:
-        """Write the class ids of a label of one byte a pixel: grey, or a palette's index.
-
-        Args:
-            raw: (H * (1 + W),) uint8, inflated rows with their filter bytes.
-            class_of: (256 or more,) uint8 [class id] by a pixel's value.
-            values: How many values a pixel may have: the palette's colours.
-            ids: (H, W) uint8 [class id], written.
-
-        Returns:
-            Rows undone: H, or the first row with another value, or a filter that PNG does not know.
-        """
-        height, width = ids.shape
-        if sources < 0:
-            return 0
-        ends, pixels = np.empty(width, np.int64), np.empty(width, np.uint64)
-        ends_above, above = np.empty(width, np.int64), np.empty(width, np.uint64)
-        ends_above[0], above[0] = width, 0
-        for row in range(height):
-            at = row * (1 + width) + 1
-            many = row_runs(raw, at, at + width, 1, ends_above, above, ends, pixels)
-            if many < 0:
-                return row
-            x = 0
-            for run in range(many):
-                value = np.int64(pixels[run] & np.uint64(255))
-                if value >= values:
-                    return row
-                ids[row, x : ends[run]] = class_of[value]
-                x = ends[run]
-            ends, ends_above = ends_above, ends
-            pixels, above = above, pixels
-        return height
-
-    return class_ids_of_bytes
-
-
-class_ids_of_bytes = _compiled_bytes(checksum_of("run_kernel.py"))
-
-
 @nb.njit(nogil=True, cache=True)
 def sum_rows(rows: Any) -> None:
     """Add to each row of (H, n) uint8 the one above, from the second on, modulo 256."""

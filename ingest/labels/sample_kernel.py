@@ -90,6 +90,8 @@ def _bits(_typing: Any, _mask: Any) -> Any:
 
 lowest_bit: Any = _lowest_bit
 bits_set: Any = _bits
+differs_from_left: Any = _not_as_before
+"""(uint8 array, at) -> uint64, a bit for each of 64 bytes that differs from the one before it."""
 
 
 @compiled()
@@ -407,6 +409,64 @@ def _compiled(sources: int) -> Any:
 
 _count_rows = _compiled(checksum_of("words.py"))
 _local = threading.local()
+
+
+def _compiled_ids(sources: int) -> Any:
+    """`_write_ids` with the checksum of the other file that it is compiled from."""
+
+    @compiled(cache=True)
+    def write_ids(
+        raw: Any, height: int, width: int, class_of: Any, values: int, ids: Any, masks: Any,
+        marks: Any, above: Any, runs: Any,
+    ) -> Any:  # fmt: skip
+        """See `class_ids`; the last four are room, see `_room`."""
+        above[0][0], above[1][0] = width, 0
+        if sources < 0:
+            return signed(0)
+        for row in range(height):
+            at = row * (1 + width) + 1
+            many = _row_runs(raw, at, width, signed(1), masks, marks, above, runs)
+            if many < 0:
+                return row
+            ends, pixels = runs
+            x = row * width
+            for run in range(np.uint64(many)):
+                value = np.uint64(pixels[run] & _BYTE)
+                if value >= values:
+                    return row
+                class_id, until = class_of[value], row * width + ends[run]
+                while x < until:
+                    ids[np.uint64(x)] = class_id
+                    x += 1
+            above, runs = runs, above
+        return height
+
+    return write_ids
+
+
+_write_ids = _compiled_ids(checksum_of("words.py"))
+
+
+def class_ids(
+    raw: npt.NDArray[np.uint8],
+    class_of: npt.NDArray[np.uint8],
+    values: int,
+    ids: npt.NDArray[np.uint8],
+) -> int:
+    """Write the class ids of a label of one byte a pixel: grey, or a palette's index.
+
+    Args:
+        raw: (H * (1 + W),) uint8, inflated rows with their filter bytes.
+        class_of: (256 or more,) uint8 [class id] by a pixel's value.
+        values: How many values a pixel may have: the palette's colours.
+        ids: (H, W) uint8 [class id], written.
+
+    Returns:
+        Rows written: H, or the first row with another value, or a filter that PNG does not know.
+    """
+    height, width = ids.shape
+    flat = ids.reshape(-1)
+    return int(_write_ids(raw, height, width, class_of, values, flat, *_room(width)))
 
 
 def count(

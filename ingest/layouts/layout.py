@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from catalog.errors import InvalidInput, nearest_names
-from catalog.lake.schema import FILES_COLUMNS, FRAME_TAGS_COLUMNS, POSITION_TAGS
+from catalog.lake.schema import FILES_COLUMNS, FRAME_TAGS_COLUMNS, GIVEN_SPLIT, POSITION_TAGS
 from ingest.labels.class_list import ClassList
 from ingest.labels.encoding import Encoding
 from ingest.layouts.pattern import FOLDERS, Pattern
@@ -34,9 +34,6 @@ NO_CAMERA = "main"
 
 _LARGEST_NUMBER = 2**31 - 1
 """Of a frame: the catalog's column is INTEGER."""
-
-GIVEN_SPLIT = "given_split"
-"""Tag of the split that the data set's makers put a frame into."""
 
 _TEXTS = ("name", "title", "variant_of", "scene", "camera", "class_file", "segments")
 _LISTS = ("cameras", "class_list_files")
@@ -266,9 +263,9 @@ class Layout:
         fields = max((match for match in matches if match is not None), key=len, default=None)
         if fields is None:
             return [folder]
-        whole = self._folders_with(fields)
-        is_within = any(folder.startswith(other) for other in whole)
-        return whole if is_within else [folder, *whole]
+        folders = self._folders_with(fields)
+        is_within = any(folder.startswith(other) for other in folders)
+        return folders if is_within else [folder, *folders]
 
     def _folders_with(self, fields: Mapping[str, str]) -> list[str]:
         of_scene = {

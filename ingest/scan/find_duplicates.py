@@ -106,16 +106,16 @@ def _mark(store: CatalogStore, marked: int | None, sources: _Sources | None) -> 
     """
     for _ in range(_MOST_SEARCHES):
         with store.inspecting() as cursor:
-            found = duplicates.search(cursor, marked)
-        unknown = [frame for frame in found.alike if frame.image is None]
-        images = {} if sources is None else _digests(found.alike, unknown, sources)
+            groups = duplicates.search(cursor, marked)
+        unknown = [frame for frame in groups.alike if frame.image is None]
+        images = {} if sources is None else _digests(groups.alike, unknown, sources)
         all_known = len(images) == len(unknown)
-        marks = found.changes(images)
+        marks = groups.changes(images)
         if not marks and not images:
-            return _Marking(0, found.snapshot if all_known else None)
+            return _Marking(0, groups.snapshot if all_known else None)
         with store.writing("frames that are there twice", author="ingest") as connection:
             before = snapshot_of(connection)
-            if duplicates.is_current(connection, found.snapshot):
+            if duplicates.is_current(connection, groups.snapshot):
                 duplicates.mark(connection, images, marks)
                 return _Marking(len(marks), before + 1 if all_known else None)
     return _Marking(0, None)

@@ -68,8 +68,8 @@ def folders_to_scan(paths: Iterable[str], layout: Layout) -> list[str]:
     A frame's file stands for its whole scene: its partners lie there.
     """
     folders: list[str] = []
-    places = {place for path in paths for place in layout.folders_of(path) or (path,)}
-    for path in sorted(places):
+    of_paths = {folder for path in paths for folder in layout.folders_of(path) or (path,)}
+    for path in sorted(of_paths):
         last = folders[-1] if folders else None
         below = last is not None and last[-1:] in ("", "/") and path.startswith(last)
         if not below and path != last:

@@ -16,12 +16,12 @@ from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.cache.lease import MANIFESTS, USED_FILE
 from pipeline.cache.stager import PARTS
-from pipeline.entry_name import FORMS, IN_PLACE, source_folder
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.entry_name import FORMS, HEADER_FILE, IN_PLACE, source_folder
 from pipeline.runs.size import FULL, FormSize, form_size
 
-if TYPE_CHECKING:  # the cache's status is read without the records' database
+if TYPE_CHECKING:  # an empty cache's status is read without Arrow and the records' database
     from catalog.records.tables import Dataset
+    from pipeline.manifest import Manifest
 
 PINNED_FILE, STAGERS_FILE = "pinned", "stagers.json"
 _MOST_BYTES = 1 << 20
@@ -59,8 +59,10 @@ class StagedManifest:
         return self.name.endswith(IN_PLACE)
 
     @cached_property
-    def manifest(self) -> Manifest | None:
+    def manifest(self) -> "Manifest | None":
         """Its content; None where it is damaged or gone: then it holds nothing."""
+        from pipeline.manifest import Manifest
+
         try:
             return Manifest.read(self.folder)
         except BadFile:
@@ -131,7 +133,7 @@ def write_stagers(folder: Path, users: Iterable[str]) -> None:
     atomic_write(folder / STAGERS_FILE, json.dumps(sorted(users)), clear=False)
 
 
-def manifest_entries(manifest: Manifest) -> Iterator[str]:
+def manifest_entries(manifest: "Manifest") -> Iterator[str]:
     """Path below the cache of each file of a staged manifest."""
     header = manifest.header
     folders = {name: source_folder(of) for name, of in header.datasources.items()}

@@ -32,8 +32,7 @@ from pipeline.cache.contents import (
 )
 from pipeline.cache.lease import LEASES, MANIFESTS, HeldLease
 from pipeline.cache.statistics import SourceCounts, counting
-from pipeline.entry_name import FORMS, is_versioned_key
-from pipeline.manifest import HEADER_FILE
+from pipeline.entry_name import FORMS, HEADER_FILE, is_versioned_key
 
 _EVICTED, _PART = ".evicted", ".part"
 _MARK = ".evictions"

@@ -2,17 +2,22 @@
 
     CACHE/.parts/<staging>/beat             touched while the staging lives (pipeline.cache.stager)
     CACHE/.parts/<staging>/readers/N.json   how far reader N is, and what it waits for (Reading)
+    CACHE/.parts/<staging>/readers/N-PROCESS.json   the same of a process that reads for reader N
+    CACHE/.parts/<staging>/rows-HASH        int64: which frames of the manifest they read
     CACHE/.parts/<staging>/failed.jsonl     what readers wait for, and cannot be had
 
-A leaf of the standard library: training reads through it. A reader opens files as ever. One that
-is not there it waits for, as long as the staging lives; it holds no key and asks no source.
+A leaf of the standard library: training and users' programs (framesift.data) read through it. A
+reader opens files as ever. One that is not there it waits for, as long as the staging lives; it
+holds no key and asks no source.
 """
 
+import hashlib
 import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,12 +47,23 @@ class Reading:
     """Examples of a reader in a step."""
     begin: int
     """Examples that the whole job had read before it began."""
-    end: int
-    """Examples that it will have read at its end."""
+    end: int | None
+    """Examples that it will have read at its end; None where that is not known."""
     read: int = 0
     """Of its own, how many it has read, one after the other."""
     waits: tuple[str, ...] = ()
     """Paths below the cache of what it waits for."""
+    seed: int | None = None
+    """Of the order of its examples; None for the order that the staging was told."""
+    rows: str = ""
+    """Name of the file with the frames that it reads; empty for all of the staging's split."""
+    process: str = ""
+    """Process that reads for the reader, as a DataLoader's do; empty for the reader itself."""
+
+    @property
+    def order(self) -> tuple[int, int, int, int | None, int | None, str]:
+        """Its order, which all readers of a job have in common."""
+        return self.readers, self.batch_size, self.begin, self.end, self.seed, self.rows
 
 
 @dataclass(frozen=True)
@@ -102,10 +118,35 @@ class ReadsThrough:
             raise BadFile(reason, str(file)) from error
 
     def begin(self, reading: Reading) -> None:
-        """Report to the staging who reads what."""
+        """Report to the staging who reads what; processes that read for it begin anew."""
         with self._lock:
-            self._reading = reading
+            if self._folder is not None and not reading.process:
+                for ended in (self._folder / READERS).glob(f"{reading.reader}-*.json"):
+                    ended.unlink(missing_ok=True)
+            self._reading, self._read = reading, reading.read
+            self._ahead.clear()
             self._report()
+
+    def reads(self, reading: Reading) -> None:
+        """Report what it reads now: its `read` are the examples that it needs no more."""
+        with self._lock:
+            frames = self._reading
+            self._reading, self._read = reading, reading.read
+            is_new = frames is None or frames.order != reading.order
+            if is_new or time.monotonic() - self._told_s >= _TOLD_EVERY_S:
+                self._report()
+
+    def keep_rows(self, rows: Iterable[int]) -> str:
+        """Keep which rows of the manifest are read, in their order; the name for `Reading.rows`.
+
+        Raises:
+            StorageError: The staging has ended, or the disk is full.
+        """
+        content = array("q", rows).tobytes()
+        name = f"rows-{hashlib.sha256(content).hexdigest()[:16]}"
+        if self._folder is not None and not (self._folder / name).exists():
+            atomic_write(self._folder / name, content, fsync=False, clear=False)
+        return name
 
     def has_read(self, index: int) -> None:
         """Count one of its own examples as read, from 0; they may come in any order."""
@@ -129,7 +170,7 @@ class ReadsThrough:
             return False
         entry = os.path.relpath(path, self._folder.parent.parent)
         with self._waiting(entry):
-            pause = _FIRST_LOOK_S
+            pause, told_s = _FIRST_LOOK_S, time.monotonic()
             while not os.path.exists(path):  # noqa: PTH110 (a tenth of the time)
                 if failure := _failure(self._folder / FAILED, entry):
                     origin, reason = failure
@@ -142,6 +183,10 @@ class ReadsThrough:
                     )
                 time.sleep(pause)
                 pause = min(_LONGEST_LOOK_S, 2 * pause)
+                if time.monotonic() - told_s >= _WATCHED_EVERY_S:  # its reader has begun anew
+                    told_s = time.monotonic()
+                    with self._lock:
+                        self._report()
         return True
 
     def close(self) -> None:
@@ -175,7 +220,8 @@ class ReadsThrough:
         if self._reading is None or self._folder is None:
             return
         record = {**asdict(self._reading), "read": self._read, "waits": list(self._waits)}
-        path = self._folder / READERS / f"{self._reading.reader}.json"
+        of = f"-{self._reading.process}" if self._reading.process else ""
+        path = self._folder / READERS / f"{self._reading.reader}{of}.json"
         with suppress(StorageError):  # the staging has ended, or the disk is full: the next time
             atomic_write(path, json.dumps(record), fsync=False, clear=False)
         self._told_s = time.monotonic()
@@ -209,11 +255,12 @@ class Readers:
         (folder / READERS).mkdir(exist_ok=True)
 
     def look(self) -> list[Reading]:
-        """The last progress of each reader, by their numbers."""
+        """The last progress of each reader and process, by the readers' numbers."""
         with suppress(OSError), os.scandir(self._folder / READERS) as entries:
-            for entry in entries:
-                if not entry.name.endswith(".json"):
-                    continue
+            listed = [entry for entry in entries if entry.name.endswith(".json")]
+            for name in self._known.keys() - {entry.name for entry in listed}:
+                del self._known[name]
+            for entry in listed:
                 with suppress(OSError, ValueError, TypeError):  # is being replaced
                     status = Path(entry.path).stat()
                     mark = status.st_mtime_ns, status.st_ino
@@ -223,6 +270,14 @@ class Readers:
                     reading = Reading(**{**record, "waits": tuple(record["waits"])})
                     self._known[entry.name] = mark, reading
         return sorted((reading for _, reading in self._known.values()), key=lambda one: one.reader)
+
+    def rows(self, name: str) -> "array[int]":
+        """The rows of the manifest that `ReadsThrough.keep_rows` kept.
+
+        Raises:
+            OSError: They are not there.
+        """
+        return array("q", (self._folder / name).read_bytes())
 
     def fail(self, entry: str, origin: str, reason: str) -> None:
         """Report to readers that what they wait for cannot be had."""

@@ -4,6 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+
 from catalog.errors import BadFile
 from catalog.maintenance.check import Finding
 from catalog.records.artifacts import MODEL_FILE, manifest_location, manifest_of
@@ -22,7 +24,9 @@ def check_artifacts(records: RecordStore, *, repair: bool = False) -> list[Findi
     Args:
         repair: Copy manifests that lie in this home only to where the team's datasets lie.
     """
-    return [*_datasets(records, repair), *_models(records)]
+    findings = [*_datasets(records, repair), *_models(records)]
+    pa.default_memory_pool().release_unused()  # 60 MB that Arrow keeps of a million frames
+    return findings
 
 
 def _datasets(records: RecordStore, repair: bool) -> Iterator[Finding]:

@@ -54,6 +54,9 @@ def _json(columns: list[pa.Array]) -> bytes:
     if not all(map(_is_plain, columns)):
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
         return "".join(map(json.dumps, rows)).encode()
+    if not any(column.null_count for column in columns):
+        texts = pc.binary_join_element_wise(*columns, '", "')
+        return _characters(pc.binary_join_element_wise('["', texts, '"]', ""))
     texts = [
         pc.fill_null(pc.binary_join_element_wise('"', column, '"', ""), "null")
         for column in columns

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.schema import GIVEN_SPLIT
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.split import assign_splits
 from query.frames.candidates import DUPLICATE
@@ -21,9 +22,6 @@ from query.sets.stratifier import Stratifier
 
 FRAME = "frame"
 """Split by single frames."""
-
-GIVEN = "given_split"
-"""Tag of the split that a data set's makers put a frame into."""
 
 GIVEN_SPLITS = ("train", "validation", "test")
 """Splits of a dataset that keeps its makers'."""
@@ -70,7 +68,7 @@ class Division:
     def columns(self) -> list[str]:
         """The columns that it looks at, beside DRIVE and DUPLICATE where there are any."""
         if self.given:
-            return [GIVEN, "scene", "frame_number"]
+            return [GIVEN_SPLIT, "scene", "frame_number"]
         by = [] if self.by == FRAME else [self.by]
         tags = [Stratifier.parse(text).tag for text in self.stratify]
         return list(dict.fromkeys([*by, *tags, "scene", "frame_number"]))
@@ -78,7 +76,7 @@ class Division:
     def to_json(self) -> dict[str, Any]:
         """Return the division as JSON: a part of what a dataset's id is the digest of."""
         if self.given:
-            return {"split": {}, "split_by": GIVEN, "split_seed": None}
+            return {"split": {}, "split_by": GIVEN_SPLIT, "split_seed": None}
         if not self.shares:
             return {"split": {}, "split_by": None, "split_seed": None}
         return {
@@ -123,17 +121,18 @@ def divide(
 
 def _given_sides(frames: pa.Table) -> Codes:
     """The position in GIVEN_SPLITS of each frame's split."""
-    encoded = frames[GIVEN].cast(pa.string()).combine_chunks().dictionary_encode()
+    encoded = frames[GIVEN_SPLIT].cast(pa.string()).combine_chunks().dictionary_encode()
     if encoded.null_count:
         raise InvalidInput(
-            f"split given: {encoded.null_count:,} of {len(frames):,} frames have no {GIVEN}: their "
-            f"layout has no {{split}}; ask for those that have: --where '{GIVEN} is not null'"
+            f"split given: {encoded.null_count:,} of {len(frames):,} frames have no {GIVEN_SPLIT}: "
+            "their layout has no {split}; ask for those that have: "
+            f"--where '{GIVEN_SPLIT} is not null'"
         )
     names = encoded.dictionary.to_pylist()
     if others := [name for name in names if name.lower() not in _AS_GIVEN]:
         raise InvalidInput(
-            f"split given: {GIVEN} is {', '.join(others[:_MOST_SHOWN])} for some frames; expected "
-            f"{', '.join(_AS_GIVEN)}; leave the others out, or divide by --split"
+            f"split given: {GIVEN_SPLIT} is {', '.join(others[:_MOST_SHOWN])} for some frames; "
+            f"expected {', '.join(_AS_GIVEN)}; leave the others out, or divide by --split"
         )
     sides = np.array([GIVEN_SPLITS.index(_AS_GIVEN[name.lower()]) for name in names], np.int64)
     of_frames: Codes = sides[np.asarray(encoded.indices)]

@@ -16,8 +16,9 @@ from PIL import Image
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from ingest.labels.class_list import ClassList
-from pipeline.datasets.export_formats import TEXTS, ExportFormat
+from pipeline.datasets.export_formats import TABLES, TEXTS, ExportFormat
 from pipeline.manifest import FrameFile, Manifest
+from query.run.workbook import write_workbook
 
 _GROUND_TRUTH = "ground_truth"
 """Field of FiftyOne with the labels of the dataset's first class list; then _2, _3..."""
@@ -140,11 +141,10 @@ def write_export(
             lambda temporary_path: _write_fiftyone(manifest, tags, temporary_path, out.absolute()),
             is_folder=True,
         )
-    elif format_ == "parquet":
+    elif format_ in TABLES:
         table = export_table(manifest, tags)
-        _write_atomically(
-            out, lambda temporary_path: pq.write_table(table, temporary_path, compression="zstd")
-        )
+        write = _write_parquet if format_ == "parquet" else _write_xlsx
+        _write_atomically(out, lambda temporary_path: write(temporary_path, table))
     else:
         _write_atomically(
             out,
@@ -152,6 +152,15 @@ def write_export(
                 temporary_path, export_text(manifest, tags, format_, with_labels=with_labels)
             ),
         )
+
+
+def _write_parquet(path: Path, table: pa.Table) -> None:
+    pq.write_table(table, path, compression="zstd")
+
+
+def _write_xlsx(path: Path, table: pa.Table) -> None:
+    with path.open("wb") as file:
+        write_workbook(file, table.schema, table.to_batches(_ROWS))
 
 
 def _write_lines(path: Path, lines: Iterator[str]) -> None:

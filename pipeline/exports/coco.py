@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from catalog.storage.atomic_write import atomic_path
+from catalog.values import FrameProgress
 from pipeline.exports.folders import FileFrame, FrameFolders
 from pipeline.exports.frames import FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 
 IMAGES, ANNOTATIONS = "images", "annotations"
 
 
 def write_coco(
-    frames: FramesToExport, out: Path, workers: int, done: ExportProgress, report: Report
+    frames: FramesToExport, out: Path, workers: int, done: FrameProgress, report: Report
 ) -> None:
     """Write a dataset as pycocotools reads it: `COCO(annotations/SPLIT.json)`.
 

@@ -12,12 +12,13 @@ from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from catalog.storage.file_lock import open_locked
+from catalog.values import FrameProgress
 from pipeline.exports.coco import write_coco
 from pipeline.exports.formats import TrainingFormat
 from pipeline.exports.frames import FramesToExport
 from pipeline.exports.hugging_face import write_hugging_face
 from pipeline.exports.mmseg import write_mmseg
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 from pipeline.exports.shards import SHARD_BYTES
 from pipeline.exports.ultralytics import check_splits, write_ultralytics
 from pipeline.exports.webdataset import write_webdataset
@@ -60,7 +61,7 @@ class TrainingExport:
         *,
         workers: int = 2,
         report: Report = lambda _: None,
-    ) -> ExportProgress:
+    ) -> FrameProgress:
         """Write what is missing in a folder.
 
         Args:
@@ -82,7 +83,7 @@ class TrainingExport:
         frames = FramesToExport(manifest, classes)
         if self.format == "ultralytics":
             check_splits(frames)
-        done = ExportProgress(len(frames))
+        done = FrameProgress(len(frames))
         with _claimed(out, self._about(manifest)):
             if self.format in _SHARDS:
                 shard_bytes = self.shard_bytes or SHARD_BYTES

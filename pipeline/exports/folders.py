@@ -7,10 +7,10 @@ from pathlib import Path
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write, clear_parts
-from catalog.values import Problem
+from catalog.values import FrameProgress, Problem
 from pipeline.exports.coco_masks import ClassRegion, class_regions
 from pipeline.exports.frames import SUFFIXES, ExportedFrame, FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 from pipeline.prepared.decoded_frames import UInt8
 
 _AT_ONCE = 64
@@ -47,7 +47,7 @@ class FrameFolders:
         frames: FramesToExport,
         rows: Sequence[int],
         workers: int,
-        done: ExportProgress,
+        done: FrameProgress,
         report: Report,
     ) -> Iterator[FileFrame]:
         """Write what is missing of some rows; their frames in order, but for those left out."""

@@ -65,7 +65,7 @@ class FramesToExport:
         """
         columns = (self.manifest.frames[name].to_pylist() for name in ("image_source", "image"))
         names, times = [], Counter[str]()
-        taken: set[str] = set()
+        used: set[str] = set()
         for source, key in zip(*columns, strict=True):
             path = f"{source}/{PurePosixPath(key).with_suffix('')}"
             name = _OTHER.sub("_", path)
@@ -73,10 +73,10 @@ class FramesToExport:
                 digest = hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()
                 name = f"{name[-_LONGEST_NAME:]}-{digest[:12]}"
             first = name
-            while name in taken:
+            while name in used:
                 times[first] += 1
                 name = f"{first}-{times[first] + 1}"
-            taken.add(name)
+            used.add(name)
             names.append(name)
         return names
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.storage.atomic_write import atomic_write
+from catalog.values import FrameProgress
 from pipeline.exports.frames import FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 from pipeline.exports.shards import FramesOfShard, Shard, planned_shards, write_shards
 
 _ROWS = 16
@@ -38,7 +39,7 @@ def write_hugging_face(
     out: Path,
     shard_bytes: int,
     workers: int,
-    done: ExportProgress,
+    done: FrameProgress,
     report: Report,
 ) -> None:
     """Write a dataset as `datasets.load_dataset(FOLDER)` reads it.

@@ -9,16 +9,17 @@ from pathlib import Path
 from pprint import pformat
 
 from catalog.storage.atomic_write import atomic_write
+from catalog.values import FrameProgress
 from pipeline.exports.folders import FrameFolders
 from pipeline.exports.frames import FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 
 IMAGES, MASKS, LISTS = "img_dir", "ann_dir", "splits"
 CONFIG = "dataset.py"
 
 
 def write_mmseg(
-    frames: FramesToExport, out: Path, workers: int, done: ExportProgress, report: Report
+    frames: FramesToExport, out: Path, workers: int, done: FrameProgress, report: Report
 ) -> None:
     """Write a dataset as mmsegmentation reads it.
 

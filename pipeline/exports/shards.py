@@ -8,9 +8,9 @@ from pathlib import Path
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path, atomic_write
-from catalog.values import Problem
+from catalog.values import FrameProgress, Problem
 from pipeline.exports.frames import ExportedFrame, FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 
 SHARD_BYTES = 500_000_000
 """Of image and label files in a shard, where nobody says another size."""
@@ -66,7 +66,7 @@ def write_shards(
     path_of: Callable[[Shard], Path],
     write: Callable[[Path, Shard, FramesOfShard], None],
     workers: int,
-    done: ExportProgress,
+    done: FrameProgress,
     report: Report,
 ) -> None:
     """Write each shard that is not there, or left frames out.
@@ -108,7 +108,7 @@ def _frames(
     frames: FramesToExport,
     rows: Sequence[int],
     pool: ThreadPoolExecutor,
-    done: ExportProgress,
+    done: FrameProgress,
     report: Report,
 ) -> FramesOfShard:
     def read(row: int) -> ExportedFrame | Problem:

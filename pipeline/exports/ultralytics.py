@@ -9,9 +9,10 @@ from pathlib import Path
 
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_write
+from catalog.values import FrameProgress
 from pipeline.exports.folders import FrameFolders
 from pipeline.exports.frames import FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 
 CONFIG = "data.yaml"
 _KEYS = {"train": "train", "validation": "val", "test": "test"}
@@ -35,7 +36,7 @@ def check_splits(frames: FramesToExport) -> None:
 
 
 def write_ultralytics(
-    frames: FramesToExport, out: Path, workers: int, done: ExportProgress, report: Report
+    frames: FramesToExport, out: Path, workers: int, done: FrameProgress, report: Report
 ) -> None:
     """Write a dataset as `yolo semantic train data=data.yaml` reads it."""
     folders = FrameFolders(out, "images", "masks", lambda split: _KEYS.get(split, split))

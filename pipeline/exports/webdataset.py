@@ -9,8 +9,9 @@ import tarfile
 from pathlib import Path
 
 from catalog.storage.atomic_write import atomic_write
+from catalog.values import FrameProgress
 from pipeline.exports.frames import FramesToExport
-from pipeline.exports.progress import ExportProgress, Report
+from pipeline.exports.progress import Report
 from pipeline.exports.shards import FramesOfShard, Shard, planned_shards, write_shards
 
 ABOUT = "dataset.json"
@@ -21,7 +22,7 @@ def write_webdataset(
     out: Path,
     shard_bytes: int,
     workers: int,
-    done: ExportProgress,
+    done: FrameProgress,
     report: Report,
 ) -> None:
     """Write a dataset as WebDataset reads it, and dataset.json: its shards, classes and colours."""

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from catalog.errors import InvalidInput
 from catalog.records.tables import Job
-from pipeline.runs.orders import ORDERS, NetworkOrder, Order, Training, order_of
+from pipeline.runs.job_order import JobOrder
+from pipeline.runs.job_orders import JOB_ORDERS, job_order_of
+from pipeline.runs.orders import NetworkOrder, Order, Training
 
 
 def changed_order(job: Job, workers: int | None, bad_frames: str | None) -> Order | None:
@@ -20,7 +22,9 @@ def changed_order(job: Job, workers: int | None, bad_frames: str | None) -> Orde
     """
     if workers is None and bad_frames is None:
         return None
-    order = order_of(job.request["order"]) if job.request["order"].get("kind") in ORDERS else None
+    order: JobOrder | None = None
+    if job.request["order"].get("kind") in JOB_ORDERS:
+        order = job_order_of(job.request["order"])
     if workers is not None:
         if not isinstance(order, Training):
             raise InvalidInput(
@@ -35,6 +39,7 @@ def changed_order(job: Job, workers: int | None, bad_frames: str | None) -> Orde
                 "frames out; leave it out"
             )
         order = replace(order, bad_frames=bad_frames)
-    if order is not None:
-        order.check()
+    if not isinstance(order, Order):
+        return None
+    order.check()
     return order

@@ -22,8 +22,10 @@ sources."""
 _OF_SUBMITTER = (
     "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "MPLCONFIGDIR", "LD_*", "MALLOC_*",
     "PYTHON*", "VIRTUAL_ENV", "CONDA_PREFIX", "NUMBA_*", *OF_ACCELERATORS,
-    # The cluster that Slurm's commands ask; the rest of SLURM_* is of an allocation.
-    "SLURM_CONF",
+    # The cluster that a scheduler's commands ask; the rest of SLURM_*, LSF_* and PBS_* is of an
+    # allocation.
+    "SLURM_CONF", "LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "PBS_CONF_FILE",
+    "PBS_SERVER", "PBS_EXEC",
 )  # fmt: skip
 _OF_MACHINE = ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "XDG_*")
 _OF_LOGIN = ("SSH_*", "KRB5*")

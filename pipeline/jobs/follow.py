@@ -15,7 +15,10 @@ from pipeline.jobs.workflow.moves import current, move, paths_of, tasks_of
 from pipeline.jobs.workflow.poll import poll
 from pipeline.jobs.workflow.reconciler import drive
 
-_POLL_S = 0.3
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.3, 2.0
+_SHARE_OF_QUIET = 0.1
+"""Between two looks, of the time for which a job's steps have stood as they do: an end is seen so
+much later at most."""
 
 
 def refresh(records: RecordStore, job: Job) -> Job:
@@ -52,18 +55,26 @@ def wait(
     Raises:
         JobFailed: It failed or was cancelled; the message says why.
     """
+    steps, since_s = _steps(job), time.monotonic()
     while True:
-        if queue is not None:
-            drive(records, queue, goes_on=lambda _: False)
-        job = refresh(records, job)
+        # Who drives has just asked the backends; a scheduler is not asked twice.
+        drives = queue is not None and drive(records, queue, goes_on=lambda _: False)
+        job = recorded_job(records, job.name) if drives else refresh(records, job)
         if progress is not None:
             progress(job)
         if job.state in FINISHED:
             break
-        time.sleep(_POLL_S)
+        if (now_steps := _steps(job)) != steps:
+            steps, since_s = now_steps, time.monotonic()
+        pause_s = _SHARE_OF_QUIET * (time.monotonic() - since_s)
+        time.sleep(min(max(pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S))
     if job.state != "done":
         raise JobFailed(job.name, f"job {job.name} {job.state}: {job.error}")
     return job
+
+
+def _steps(job: Job) -> list[tuple[str, int]]:
+    return [(task.state, task.attempt) for task in job.tasks]
 
 
 def cancel(records: RecordStore, job: Job) -> Job:

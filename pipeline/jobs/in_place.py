@@ -13,10 +13,10 @@ from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from pipeline.cache.contents import staged_name
 from pipeline.cache.lease import MANIFESTS
-from pipeline.entry_name import IN_PLACE
+from pipeline.entry_name import HEADER_FILE, IN_PLACE
 from pipeline.job_state import UNFINISHED
 from pipeline.jobs.job_input import JobInput
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.manifest import Manifest
 from pipeline.staging.plan import make_cache
 
 

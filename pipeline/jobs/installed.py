@@ -11,6 +11,8 @@ _TRAINS = (3, 11)
 
 
 _OF_EXTRA = ("tensorflow", "horovod", "matplotlib")
+_OF_ANY_PYTHON = {"onnxruntime": "onnx"}
+"""Packages that run on each Python that Framesift does, and the extra of each."""
 
 
 def training_packages(workers: int, network: str | None) -> tuple[str, ...]:
@@ -36,6 +38,13 @@ def need_installed(*modules: str) -> None:
     """
     for module in modules:
         if not _is_there(module):
+            if module in _OF_ANY_PYTHON:
+                raise not_installed(module, _OF_ANY_PYTHON[module])
+            if module == "torch":
+                raise InvalidInput(
+                    "torch is not installed here: install PyTorch into Framesift's environment on "
+                    "the machines of the ranks, or leave out through torch"
+                )
             if module not in _OF_EXTRA:
                 raise InvalidInput(
                     f"module {module}, which a network is of: Python finds none of that name here; "

@@ -134,17 +134,17 @@ def job_input(
             mounts,
             writes=(partial(placed_manifest, records, dataset, mounted, "mounted"),),
         )
-    whole = manifest or Manifest.read(newest_manifest(records, dataset))
-    folder = whole.folder or Path(dataset.manifest)
-    if whole.header.staged or (start_after is None and is_at_hand(whole.header)):
-        return JobInput(dataset, whole, folder, start_after=start_after)
+    full = manifest or Manifest.read(newest_manifest(records, dataset))
+    folder = full.folder or Path(dataset.manifest)
+    if full.header.staged or (start_after is None and is_at_hand(full.header)):
+        return JobInput(dataset, full, folder, start_after=start_after)
     if manifest is not None and start_after is None and queue.cache is not None:
         # By then the step "stage" has brought its files.
-        staged = replace(whole, header=replace(whole.header, staged=True))
+        staged = replace(full, header=replace(full.header, staged=True))
         return JobInput(dataset, staged, queue.cache / MANIFESTS / staged_name(dataset))
     return JobInput(
         dataset,
-        whole,
+        full,
         folder,
         cache=queue.cache,
         start_after=start_after,

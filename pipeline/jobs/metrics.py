@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from pipeline.jobs.job_staging import staging_metrics
+from pipeline.jobs.program.metrics import program_metrics
 from pipeline.jobs.request import JobPaths, read_json
 
 _MOST_METRICS, _MOST_CHARACTERS = 1_000, 4_096
@@ -27,6 +28,10 @@ def _own_metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
         return read_json(paths.model / "metrics.json")
     if kind in ("validate", "predict"):
         return read_json(paths.report / "metrics.json")
+    if kind in ("preflight", "scaling"):  # with tables and warnings
+        return read_json(paths.result) or read_json(paths.progress)
+    if kind == "run":
+        return {**program_metrics(paths.folder), **command_metrics(paths)}
     return command_metrics(paths)
 
 

@@ -73,9 +73,9 @@ class JobQueue:
 
     def slots(self, kind: str) -> Slots:
         """The slots that a job of a kind waits for; each machine of a home has its own."""
-        from pipeline.runs.orders import ORDERS  # 20 ms of CPU, which other commands do without
+        from pipeline.runs.job_orders import JOB_ORDERS  # 20 ms of CPU: other commands do without
 
         of_machine = self.folder / ".slots" / socket.gethostname()
-        if kind in ORDERS:
+        if kind in JOB_ORDERS and not JOB_ORDERS[kind].drives:
             return Slots(of_machine / "training", self.training_slots)
         return Slots(of_machine / "commands", self.command_slots)

@@ -33,9 +33,10 @@ class Stage:
     """Processes of each command, which the backend's launcher starts."""
     uses_gpus: bool = True
     """Whether each gets the GPUs that the job asks for."""
-    launcher: Literal["horovod", "ranks"] = "horovod"
+    launcher: Literal["horovod", "ranks", "torchrun"] = "horovod"
     """What starts the ranks: "horovod", or "ranks", which starts as many processes, one rank too,
-    and lets each know its number (pipeline.jobs.program.rank).
+    and lets each know its number (pipeline.jobs.program.rank), or "torchrun", which starts one
+    process on each machine, that becomes PyTorch's launcher of the ranks there.
     """
 
 

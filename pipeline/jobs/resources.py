@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # what lists jobs does without
-    from pipeline.runs.orders import Order
+    from pipeline.runs.job_order import JobOrder
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Resources:
                 )
 
 
-def asked_resources(order: "Order", packages: Sequence[str] = ()) -> Resources:
+def asked_resources(order: "JobOrder", packages: Sequence[str] = ()) -> Resources:
     """The resources that an order asks for, for programs that import these packages."""
     requested = Resources.from_json(order.resources or {})
     return replace(requested, ranks=order.processes, packages=tuple(packages))

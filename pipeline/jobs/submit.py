@@ -1,7 +1,7 @@
 """Submitting a job, and its next attempts: record, folder, and the backend that starts it."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -71,7 +71,7 @@ def submit(records: RecordStore, queue: JobQueue, make_plan: Callable[[], Plan])
     """
     while True:
         plan = make_plan()
-        _check(records, queue, plan)
+        check_plan(records, queue, plan)
         with ExitStack() as stack:
             with records.session() as session:
                 if has_name(session, queue.folder, plan.name):
@@ -103,7 +103,7 @@ def describe(records: RecordStore, queue: JobQueue, plan: Plan) -> list[Describe
     Raises:
         InvalidInput: As of `submit`; so with TooManyJobs.
     """
-    _check(records, queue, plan)
+    check_plan(records, queue, plan)
     job, tasks = _records_of(records, queue, plan)
     return [
         Described(
@@ -174,16 +174,24 @@ def resume(
                     write()
                 _set_order(record, order, work)
                 chosen.check(Resources.from_json(record.request["resources"]), queue)
-            # Of its last attempt.
-            paths_of(record, task).cancel.unlink(missing_ok=True)
             record.is_cancelled = False
-            spared = task.most_attempts - task.attempt
-            next_attempt(session, record, task)
-            task.most_attempts = task.attempt + max(0, spared)
-            name_attempt(record, task)
+            for again in (task, *_fetched_again(tasks_of(session, record), task)):
+                # Of its last attempt.
+                paths_of(record, again).cancel.unlink(missing_ok=True)
+                spared = again.most_attempts - again.attempt
+                next_attempt(session, record, again)
+                again.most_attempts = again.attempt + max(0, spared)
+                name_attempt(record, again)
             show(session, record)
         submit_attempt(records, queue, job.id, is_new=True)
     return recorded(records, job.id)
+
+
+def _fetched_again(tasks: Sequence[Task], failed: Task) -> list[Task]:
+    """The fetches before a task that runs again: what failed may have been mended since."""
+    if POSITIONS[failed.name] > POSITIONS[RUN]:
+        return []
+    return [task for task in tasks if task.name == "fetch" and task.state == "done"]
 
 
 def recorded(records: RecordStore, job_id: int) -> Job:
@@ -192,8 +200,12 @@ def recorded(records: RecordStore, job_id: int) -> Job:
         return session.get_one(Job, job_id)
 
 
-def _check(records: RecordStore, queue: JobQueue, plan: Plan) -> None:
-    """Go on only with a job that its backend can run, and its user may have."""
+def check_plan(records: RecordStore, queue: JobQueue, plan: Plan) -> None:
+    """Go on only with a job that its backend can run, and its user may have.
+
+    Raises:
+        InvalidInput: As of `submit`; so with TooManyJobs.
+    """
     backend(plan.backend).check(plan.resources, queue)
     need_variables(plan.resources.environment, os.environ, queue.inherits)
     if plan.work is not None:
@@ -316,6 +328,8 @@ def check_resumable(job: Job) -> None:
     if job.state == "done":
         raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
     if job.state not in FINISHED:
+        state = "being cancelled" if job.is_cancelled else job.state
         raise InvalidInput(
-            f"job {job.name} is {job.state}: framesift jobs wait {job.name} follows it"
+            f"job {job.name} is {state}: framesift jobs wait {job.name} follows it; resume it once "
+            "it has ended"
         )

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -229,7 +230,13 @@ def small_image(image: UInt8, size: Size) -> UInt8:
 
 def nearest(label: UInt8, size: Size) -> UInt8:
     """A label (H, W) uint8 at another size, each pixel the nearest one's class id."""
-    height_px, width_px = size.height_px, size.width_px
-    rows = (np.arange(height_px) * 2 + 1) * label.shape[0] // (2 * height_px)
-    columns = (np.arange(width_px) * 2 + 1) * label.shape[1] // (2 * width_px)
-    return np.ascontiguousarray(label[rows[:, None], columns])
+    at = _nearest_pixels(label.shape[0], label.shape[1], size)
+    return np.ascontiguousarray(label).reshape(-1).take(at)
+
+
+@lru_cache(8)
+def _nearest_pixels(height_px: int, width_px: int, size: Size) -> npt.NDArray[np.intp]:
+    """(h, w) int64, the position of each pixel's nearest one among those of (H, W)."""
+    rows = (np.arange(size.height_px) * 2 + 1) * height_px // (2 * size.height_px)
+    columns = (np.arange(size.width_px) * 2 + 1) * width_px // (2 * size.width_px)
+    return rows[:, None] * width_px + columns

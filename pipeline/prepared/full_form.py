@@ -85,28 +85,28 @@ class FullForm:
         Args:
             classes: The form's own, or those of its numbered colours; it has no other label.
         """
-        part = "label"
+        plane = "label"
         if self.numbered is not None and classes == self.numbered.classes:
-            part = "colours"
+            plane = "colours"
         elif classes != self.classes:
             return None
-        packed = self.part(position, part)
+        packed = self.part(position, plane)
         return None if packed is None else label_of(packed, self._size_px(position))
 
     def is_intact(self, position: int, *, labelled: bool) -> bool:
         """True where a frame is there undamaged, with its label where it has one."""
         parts = 1 if not labelled else 2 if self.numbered is None else 3
-        return all(self.part(position, part) is not None for part in PARTS[:parts])
+        return all(self.part(position, plane) is not None for plane in PARTS[:parts])
 
-    def part(self, position: int, part: str) -> UInt8 | None:
+    def part(self, position: int, plane: str) -> UInt8 | None:
         """A part's bytes; None where the form lacks it or it was damaged."""
         frame = self.frames[position]
-        if not frame["has"] & (HAS_IMAGE if part == "image" else HAS_LABEL):
+        if not frame["has"] & (HAS_IMAGE if plane == "image" else HAS_LABEL):
             return None
-        before = PARTS[: PARTS.index(part)]
+        before = PARTS[: PARTS.index(plane)]
         begin = int(frame["at"]) + sum(int(frame[f"{name}_bytes"]) for name in before)
-        packed = self.packed[begin : begin + int(frame[f"{part}_bytes"])]
-        return packed if checksum(packed) == frame[part] else None
+        packed = self.packed[begin : begin + int(frame[f"{plane}_bytes"])]
+        return packed if checksum(packed) == frame[plane] else None
 
     def _size_px(self, position: int) -> tuple[int, int]:
         frame = self.frames[position]
@@ -172,6 +172,6 @@ def full_rows(frames: Manifest) -> FullRows | None:
 def packed_bytes(frames: npt.NDArray[Any]) -> int:
     """Where the last of some frames (FULL_FRAME) ends in frames.lz4 [bytes]."""
     ends = frames["at"].astype(np.int64)
-    for part in PARTS:
-        ends += frames[f"{part}_bytes"]
+    for plane in PARTS:
+        ends += frames[f"{plane}_bytes"]
     return int(ends.max(initial=0))

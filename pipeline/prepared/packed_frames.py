@@ -67,8 +67,8 @@ class PackedFrames:
         """Write a frame that an earlier form of the same dataset has undamaged."""
         frame = earlier.frames[position]
         size_px = int(frame["height_px"]), int(frame["width_px"])
-        parts = (earlier.part(position, part) for part in PARTS)
-        written = [b"" if part is None else part.tobytes() for part in parts]
+        parts = (earlier.part(position, plane) for plane in PARTS)
+        written = [b"" if plane is None else plane.tobytes() for plane in parts]
         self._write(position, written, size_px, has_label=bool(frame["has"] & HAS_LABEL))
 
     def _write(
@@ -83,5 +83,5 @@ class PackedFrames:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             at = file.tell() - len(content)
         has = HAS_IMAGE | HAS_LABEL if has_label else HAS_IMAGE
-        checksums = (checksum(np.frombuffer(part, np.uint8)) if part else 0 for part in parts)
+        checksums = (checksum(np.frombuffer(plane, np.uint8)) if plane else 0 for plane in parts)
         self.frames[position] = (has, *size_px, at, *map(len, parts), *checksums)

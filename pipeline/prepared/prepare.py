@@ -126,8 +126,8 @@ def prepare(
     missing = _missing(manifest, earlier)
     classes = class_text(header.dataset_classes)
     if earlier is not None and not missing:
-        taken = made_bytes(earlier.frames, size)
-        return Prepared(target, size, len(manifest), 0, taken, ())
+        size_bytes = made_bytes(earlier.frames, size)
+        return Prepared(target, size, len(manifest), 0, size_bytes, ())
     known = known_bytes(len(manifest), size, earlier)
     space = known + len(classes.encode()) + _HEADER_BYTES
     many = files_of(size) + _OTHER_FILES
@@ -163,8 +163,8 @@ def prepare(
             f"{target}: {reason}; the form needs {known:,} bytes{more}", str(target)
         ) from error
     named = tuple(BadFrame(*why) for _, why in sorted(bad.items()))
-    made = len(missing) - len(bad)
-    return Prepared(target, size, len(manifest), made, made_bytes(frames, size), named)
+    prepared = len(missing) - len(bad)
+    return Prepared(target, size, len(manifest), prepared, made_bytes(frames, size), named)
 
 
 def _missing(manifest: Manifest, earlier: Form | None) -> list[int]:

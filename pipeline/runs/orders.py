@@ -5,11 +5,11 @@ record keeps it. Each setting is one field here: its words and bounds are said i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from catalog.errors import InvalidInput, UnknownName
+from catalog.errors import InvalidInput
 from pipeline.runs.augmentations import (
     AUGMENTATIONS,
     NONE,
@@ -20,7 +20,19 @@ from pipeline.runs.augmentations import (
 from pipeline.runs.bad_frames import FAIL, check_bad_frames
 from pipeline.runs.class_map import ALL, chosen_classes, classes_in
 from pipeline.runs.exchange import Exchange, exchange_in
+from pipeline.runs.job_order import (
+    ATTEMPTS_ROW,
+    MOST_RANKS,
+    RANKS_ROW,
+    JobOrder,
+    absolute_path,
+    check_absolute,
+    order_in,
+)
 from pipeline.runs.networks import NETWORKS, SMALL_UNET, check_backbone, check_network
+from pipeline.runs.onnx_file import ENDING
+from pipeline.runs.onnx_model import KEYS as ONNX_KEYS
+from pipeline.runs.onnx_model import check_onnx, onnx_in
 from pipeline.runs.precision import AUTO, PRECISIONS, check_precision
 from pipeline.runs.prediction_set import (
     BY_NAME,
@@ -38,14 +50,10 @@ from pipeline.runs.prediction_set import (
     place_in,
 )
 from pipeline.runs.score_thresholds import parse_thresholds
-from pipeline.runs.setting import Setting, check_numbers, rows
+from pipeline.runs.setting import Setting, rows
 from pipeline.runs.size import LONGEST_SIDE_PX, form_size
 from pipeline.runs.training_input import SIZE_STEP_PX, USUAL_SIZE
 
-ATTEMPTS = 3
-"""Attempts of a training or validation: a lost one goes on from its last results."""
-
-_MOST_RANKS = 1024
 _LONGEST_SIDE_PX = 65_535
 
 
@@ -60,8 +68,19 @@ def _percent(text: str) -> float:
     return percent
 
 
-def _absolute(path: str) -> str:
-    return str(Path(path).absolute())
+def _start_after(words: str) -> Setting:
+    """The row of a share, with a place for its form in its words."""
+    return Setting(
+        help=words.format(", such as 5%"),
+        body=words.format(" [percent]"),
+        ge=0,
+        le=100,
+        unit="percent",
+        examples=(5,),
+        option="--start-after",
+        metavar="PERCENT",
+        parse=_percent,
+    )
 
 
 def _bad_frames(lists: str, flag: str = "") -> Setting:
@@ -85,29 +104,37 @@ _TRUST = Setting(
 )
 _MODEL = Setting(
     help="A training job's name, or a model folder; with @STEP a checkpoint, with @best the best "
-    "one.",
+    "one. Or an ONNX file, or the job of a program that wrote model.onnx.",
     body="Name of a training job; with @STEP its checkpoint of then, with @best the best model "
-    "that its evaluate_every found.",
+    "that its evaluate_every found. Or of a job of kind run that wrote model.onnx.",
     examples=("train-bikes-7",),
     metavar="MODEL",
 )
 
 
-_ATTEMPTS = Setting(
-    help="Start it so often at most where it is lost: its machine went, or it was killed.",
-    body="How often it may begin without a user's word, where it is lost: its machine went, or it "
-    "was killed.",
-    ge=1,
-    le=100,
+PREPARE = Setting(
+    help="First decode the frames of a staged dataset once; by default where that is less "
+    "work than decoding all that the training reads.",
+    body="Whether the job first decodes the frames of a staged dataset once, at the "
+    "network's input size; by default where that is less work than decoding all that it "
+    "reads.",
+    examples=(True,),
+    option="--prepare/--no-prepare",
+    after="continue_from",
 )
-_SHARDS = Setting(help="Shards, each a process.", body="Processes.", ge=1, largest=_MOST_RANKS)
+STAGE = Setting(
+    help="Read the files where their sources are mounted (source set --mount), without a copy.",
+    body="Whether it reads what is staged; else its files where its sources are mounted, "
+    "without any copy.",
+    option="--no-stage",
+)
+_SHARDS = Setting(help="Shards, each a process.", body="Processes.", ge=1, largest=MOST_RANKS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class FramesOrder(JobOrder):
     """The order for a job on a dataset, or on the frames that answer a question."""
 
-    kind: ClassVar[str]
     is_of_model: ClassVar[bool] = False
     """Whether it puts frames through a model that was trained."""
 
@@ -127,54 +154,11 @@ class Order:
             metavar="NAME",
         ),
     ] = None
-    evict: Annotated[
-        bool,
-        Setting(help="Remove the dataset from the cache when the job is done.", option="--evict"),
-    ] = False
-    migrate: Annotated[
-        bool,
-        Setting(
-            help="Have the dataset's files migrated back to tape when the job is done.",
-            body="Have the dataset's files migrated back to tape when the job is done, by "
-            "FRAMESIFT_MIGRATE_COMMAND; what another job reads stays.",
-            option="--migrate",
-        ),
-    ] = False
-    name: Annotated[
-        str | None,
-        Setting(
-            help="The job's name; generated by default.", body="The job's; made up by default."
-        ),
-    ] = None
-    backend: Annotated[str, Setting(help="Where it runs.")] = "local"
-    resources: Mapping[str, Any] | None = None
-    """What it asks of the machines, as JSON of pipeline.jobs.resources, without ranks."""
-    stage: Annotated[
-        bool,
-        Setting(
-            help="Read the files where their sources are mounted (source set --mount), without a "
-            "copy.",
-            body="Whether it reads what is staged; else its files where its sources are mounted, "
-            "without any copy.",
-            option="--no-stage",
-        ),
-    ] = True
-    attempts: Annotated[int, _ATTEMPTS] = ATTEMPTS
-
-    @property
-    def processes(self) -> int:
-        """Processes that the job has at once."""
-        return 1
 
     @property
     def saves_as(self) -> str | None:
         """Name of the dataset that a question's frames become; None for the job's own."""
         return self.save_as
-
-    @property
-    def afterwards(self) -> tuple[str, ...]:
-        """The steps that follow when the job is done."""
-        return tuple(step for step in ("evict", "migrate") if getattr(self, step))
 
     def check(self) -> None:
         """Accept settings that can be, as far as they themselves say.
@@ -195,22 +179,57 @@ class Order:
             raise InvalidInput(
                 "divide: goes with a question; framesift dataset split divides a dataset again"
             )
-        if self.evict and not self.stage:
-            raise InvalidInput("evict: goes with staging, and nothing is staged; leave one out")
-        check_numbers(self)
+        super().check()
 
     def on(self, dataset: str) -> Self:
         """The same order on a dataset, such as what the question's frames were saved as."""
         return replace(self, dataset=dataset, question=None, divide=None, save_as=None)
 
-    def as_json(self) -> dict[str, Any]:
-        """Each field that differs from its default: POST /v1/jobs takes it, `order_of` reads it."""
-        values = {
-            name: getattr(self, name)
-            for name, field in self.__dataclass_fields__.items()
-            if field.default is MISSING or getattr(self, name) != field.default
-        }
-        return {"kind": self.kind, **values}
+
+@dataclass(frozen=True, kw_only=True)
+class Order(FramesOrder):
+    """The order for a job that reads its frames itself, once they are staged."""
+
+    evict: Annotated[
+        bool,
+        Setting(help="Remove the dataset from the cache when the job is done.", option="--evict"),
+    ] = False
+    migrate: Annotated[
+        bool,
+        Setting(
+            help="Have the dataset's files migrated back to tape when the job is done.",
+            body="Have the dataset's files migrated back to tape when the job is done, by "
+            "FRAMESIFT_MIGRATE_COMMAND; what another job reads stays.",
+            option="--migrate",
+        ),
+    ] = False
+    stage: Annotated[
+        bool,
+        STAGE,
+    ] = True
+    start_after: Annotated[
+        float | None,
+        _start_after(
+            "Stage what is not staged beside the job, and begin when so much of the split is in "
+            "the cache{}; at once by default, where it cannot be read otherwise."
+        ),
+    ] = None
+
+    @property
+    def afterwards(self) -> tuple[str, ...]:
+        """The steps that follow when the job is done."""
+        return tuple(step for step in ("evict", "migrate") if getattr(self, step))
+
+    def check(self) -> None:
+        """As of every order; what is staged is evicted, and awaited."""
+        if self.evict and not self.stage:
+            raise InvalidInput("evict: goes with staging, and nothing is staged; leave one out")
+        if self.start_after is not None and not self.stage:
+            raise InvalidInput(
+                f"start after {self.start_after:g} percent: goes with staging, and nothing is "
+                "staged; leave one out"
+            )
+        super().check()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,36 +239,11 @@ class NetworkOrder(Order):
     workers: int = 2
     split: str | None = None
     bad_frames: str | None = None
-    start_after: Annotated[
-        float | None,
-        Setting(
-            help="Stage what is not staged beside the job, and begin when so much of the split is "
-            "in the cache, such as 5%; at once by default, where it cannot be read otherwise.",
-            body="Stage what is not staged beside the job, and begin when so much of the split is "
-            "in the cache [percent]; at once by default, where it cannot be read otherwise.",
-            ge=0,
-            le=100,
-            unit="percent",
-            examples=(5,),
-            option="--start-after",
-            metavar="PERCENT",
-            parse=_percent,
-        ),
-    ] = None
 
     @property
     def processes(self) -> int:
         """Its workers."""
         return self.workers
-
-    def check(self) -> None:
-        """As of every order."""
-        super().check()
-        if self.start_after is not None and not self.stage:
-            raise InvalidInput(
-                f"start after {self.start_after:g} percent: goes with staging, and nothing is "
-                "staged; leave one out"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -495,7 +489,7 @@ class TrainingSettings:
             flag=".h5 of ResNet-50's weights",
             mode="train",
             metavar="FILE",
-            parse=_absolute,
+            parse=absolute_path,
         ),
     ] = None
     precision: Annotated[
@@ -524,20 +518,11 @@ class Training(TrainingSettings, NetworkOrder):
 
     workers: Annotated[
         int,
-        Setting(help="Horovod processes.", body="Processes.", ge=1, largest=_MOST_RANKS, after=""),
+        Setting(help="Horovod processes.", body="Processes.", ge=1, largest=MOST_RANKS, after=""),
     ] = 2
     prepare: Annotated[
         bool | None,
-        Setting(
-            help="First decode the frames of a staged dataset once; by default where that is less "
-            "work than decoding all that the training reads.",
-            body="Whether the job first decodes the frames of a staged dataset once, at the "
-            "network's input size; by default where that is less work than decoding all that it "
-            "reads.",
-            examples=(True,),
-            option="--prepare/--no-prepare",
-            after="continue_from",
-        ),
+        PREPARE,
     ] = None
 
     def check(self) -> None:
@@ -577,16 +562,45 @@ class ModelOrder(NetworkOrder):
     is_of_model: ClassVar[bool] = True
 
     model: str
-    """A training job's name, or of a command a folder; maybe with @STEP or @best; empty where
-    predictions are scored in its place.
+    """A training job's name, or of a command a folder; maybe with @STEP or @best; an ONNX file, or
+    the job of a program that wrote one; empty where predictions are scored in its place.
     """
     trust_model: bool = False
     """Whether a foreign model may run what its author put into it."""
+    onnx: Annotated[
+        Mapping[str, str] | None,
+        Setting(
+            help="What an ONNX file does not say itself: size=WIDTHxHEIGHT, scale=1/255, "
+            "mean=R/G/B, std=R/G/B, channels=bgr, layout=nhwc, output=NAME, kind=logits, "
+            "probabilities or ids.",
+            body="What an ONNX file does not say itself: size, scale, mean, std, channels, layout, "
+            "output, kind.",
+            max_length=len(ONNX_KEYS),
+            examples=({"size": "480x304", "scale": "1/255", "mean": "0.5"},),
+            metavar="NAME=VALUE,...",
+            parse=onnx_in,
+        ),
+    ] = None
+    model_name: str | None = None
+    model_info: Mapping[str, str] | None = None
+    classes: str | Mapping[str, Any] | None = None
+    trained_on: str | None = None
 
     def check(self) -> None:
         """As of every order."""
         super().check()
         check_bad_frames(self.bad_frames)
+        check_onnx(self.onnx or {})
+        if self.model_name is not None:
+            check_model_name(self.model_name)
+        check_info(self.model_info or {})
+        chosen_classes(self.classes)
+
+    @property
+    def of_other_models(self) -> tuple[str, ...]:
+        """Settings that are given, and that trainings answer by themselves."""
+        names = ("model_name", "model_info", "classes", "trained_on", "onnx")
+        return tuple(name for name in names if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -679,9 +693,10 @@ class Validation(ModelOrder):
     model_name: Annotated[
         str | None,
         Setting(
-            help="Name of the model that made them: of its scores' tags, and in reports.",
-            body="Name of the model that made the predictions: of its scores' tags, and in "
-            "reports.",
+            help="Name of the model that made them, or of an ONNX file's: of its scores' tags, and "
+            "in reports.",
+            body="Name of the model that made the predictions, or of an ONNX file's: of its "
+            "scores' tags, and in reports.",
             examples=("night-3",),
             metavar="NAME",
         ),
@@ -691,7 +706,7 @@ class Validation(ModelOrder):
         Setting(
             help="What else tells that model apart, and stands in the report: "
             "version=3,commit=4f2a91c.",
-            body="What else tells the predictions' model apart, and stands in the report.",
+            body="What else tells that model apart, and stands in the report.",
             max_length=MOST_INFO,
             examples=({"version": "3", "commit": "4f2a91c"},),
             metavar="NAME=VALUE,...",
@@ -728,10 +743,10 @@ class Validation(ModelOrder):
     classes: Annotated[
         str | Mapping[str, Any] | None,
         Setting(
-            help="What the predictions' model learned: all label classes (default), a set of "
-            "merged ones, or a map in a JSON file.",
-            body='What the predictions\' model learned: "all" label classes, "a2d2-8", '
-            '"cityscapes-19", or a map of your own.',
+            help="What that model learned: all label classes (default), a set of merged ones, or a "
+            "map in a JSON file.",
+            body='What that model learned: "all" label classes, "a2d2-8", "cityscapes-19", or a '
+            "map of your own.",
             examples=("cityscapes-19",),
             metavar="all|a2d2-8|cityscapes-19|FILE",
             parse=classes_in,
@@ -742,11 +757,10 @@ class Validation(ModelOrder):
     trained_on: Annotated[
         str | None,
         Setting(
-            help="The dataset whose split train the predictions' model was trained on: NAME, or "
-            "NAME@VERSION. The report counts frames that it knows, and improve adds to it.",
-            body="The dataset whose split train the predictions' model was trained on, NAME or "
-            "NAME@VERSION: the report counts the frames that it knows, and an improvement adds to "
-            "it.",
+            help="The dataset whose split train that model was trained on: NAME, or NAME@VERSION. "
+            "The report counts frames that it knows, and improve adds to it.",
+            body="The dataset whose split train that model was trained on, NAME or NAME@VERSION: "
+            "the report counts the frames that it knows, and an improvement adds to it.",
             examples=("streets@2",),
             metavar="DATASET",
         ),
@@ -757,12 +771,10 @@ class Validation(ModelOrder):
         super().check()
         if self.augment_test not in (None, "mirror"):
             raise InvalidInput(f"augment test {self.augment_test}: expected mirror")
-        of_predictions = (
-            "model_name", "model_info", "encoding", "named_by", "classes", "trained_on",
-        )  # fmt: skip
         if not self.scores_predictions:
             if not self.model:
                 raise InvalidInput("validate: model is missing; give one, or predictions")
+            of_predictions = ("encoding", "named_by")
             if settings := [name for name in of_predictions if getattr(self, name) is not None]:
                 raise InvalidInput(f"{settings[0].replace('_', ' ')}: goes with predictions")
             return
@@ -783,25 +795,24 @@ class Validation(ModelOrder):
                 "one of the two"
             )
         if self.model_name is None:
-            place = self.predictions or self.scores
+            location = self.predictions or self.scores
             raise InvalidInput(
-                f"{what} {place}: give model name, too, which reports and scores carry"
+                f"{what} {location}: give model name, too, which reports and scores carry"
             )
-        if self.augment_test is not None or self.trust_model:
-            raise InvalidInput(f"{what}: no network runs; leave out augment test and trust model")
+        if self.augment_test is not None or self.trust_model or self.onnx is not None:
+            raise InvalidInput(
+                f"{what}: no network runs; leave out augment test, trust model and onnx"
+            )
         if self.predictions is not None:
             check_place(self.predictions)
         elif setting := next((s for s in ("encoding", "named_by") if getattr(self, s)), None):
             raise InvalidInput(
                 f"{setting.replace('_', ' ')}: goes with predictions; scores are class ids by fkey"
             )
-        check_model_name(self.model_name)
-        check_info(self.model_info or {})
         if self.encoding is not None:
             check_encoding(self.encoding)
         if self.named_by is not None:
             check_named_by(self.named_by)
-        chosen_classes(self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -818,11 +829,33 @@ class Prediction(ModelOrder):
     ] = None
     trust_model: Annotated[bool, _TRUST] = False
     bad_frames: Annotated[str | None, _bad_frames("The report names them.")] = None
+    model_name: Annotated[
+        str | None,
+        Setting(
+            help="Name of an ONNX file's model; the file's own name by default.",
+            examples=("night-3",),
+            metavar="NAME",
+        ),
+    ] = None
+    classes: Annotated[
+        str | Mapping[str, Any] | None,
+        Setting(
+            help="What an ONNX file's network learned: all label classes (default), a set of "
+            "merged ones, or a map in a JSON file.",
+            body='What an ONNX file\'s network learned: "all" label classes, "a2d2-8", '
+            '"cityscapes-19", or a map of your own.',
+            examples=("cityscapes-19",),
+            metavar="all|a2d2-8|cityscapes-19|FILE",
+            parse=classes_in,
+            usual=ALL,
+        ),
+    ] = None
 
     @property
     def saves_as(self) -> str | None:
         """As of every order; predict-MODEL by default."""
-        return self.save_as or f"predict-{Path(self.model).name.replace('@', '-')}"
+        name = Path(self.model).name.replace("@", "-").removesuffix(ENDING)
+        return self.save_as or f"predict-{name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -835,19 +868,17 @@ class Program(Order):
         str,
         Setting(
             help="Program and arguments, quoted as for a shell, which reads none of it. {files}, "
-            "{files:SPLIT}, {classes}, {manifest}, {prepared} and {job} stand for paths.",
+            "{files:SPLIT}, {classes}, {manifest}, {prepared}, {job} and {checkpoint} stand for "
+            "paths.",
             body="Program and arguments, with spaces between and quoted as a POSIX shell's words "
-            "are; no shell reads them. {files}, {files:SPLIT}, {classes}, {manifest}, {prepared} "
-            "and {job} stand for paths.",
+            "are; no shell reads them. {files}, {files:SPLIT}, {classes}, {manifest}, "
+            "{prepared}, {job} and {checkpoint} stand for paths.",
             max_length=65_536,
             examples=("python /srv/train_mine.py --list {files} --classes {classes} --out {job}",),
             metavar="COMMAND",
         ),
     ]
-    ranks: Annotated[
-        int,
-        Setting(help="Processes of it, at once.", ge=1, largest=_MOST_RANKS, examples=(2,)),
-    ] = 1
+    ranks: Annotated[int, RANKS_ROW] = 1
     split: Annotated[
         str | None, Setting(help="Split whose frames it is given; all by default.")
     ] = None
@@ -862,6 +893,17 @@ class Program(Order):
             metavar="WIDTHxHEIGHT|full",
         ),
     ] = None
+    checkpoint: Annotated[
+        str | None,
+        Setting(
+            help="A checkpoint of another job of framesift run, NAME@STEP, or NAME for its newest: "
+            "{checkpoint} until the program names one of its own.",
+            body="A checkpoint of another job of kind run, NAME@STEP, or NAME for its newest: "
+            "{checkpoint} until the program names one of its own.",
+            examples=("run-streets-1@1200",),
+            metavar="NAME@STEP",
+        ),
+    ] = None
     folder: Annotated[
         str | None,
         Setting(
@@ -872,7 +914,22 @@ class Program(Order):
             metavar="FOLDER",
         ),
     ] = None
-    attempts: Annotated[int, _ATTEMPTS] = 1
+    torchrun: Annotated[
+        bool,
+        Setting(
+            help="Start the ranks by PyTorch's launcher, one on each machine: by the command's "
+            "Python, where that is its first word, or the torchrun on PATH.",
+            option="--torchrun",
+        ),
+    ] = False
+    start_after: Annotated[
+        float | None,
+        _start_after(
+            "Stage what is not staged beside the job, and begin when so much of the split is in "
+            "the cache{}: framesift.data waits for the rest; when all of it is there by default."
+        ),
+    ] = None
+    attempts: Annotated[int, ATTEMPTS_ROW] = 1
 
     @property
     def processes(self) -> int:
@@ -882,10 +939,14 @@ class Program(Order):
     def check(self) -> None:
         """As of every order; paths and sizes are some."""
         super().check()
-        if self.folder is not None and not Path(self.folder).is_absolute():
-            raise InvalidInput(f"folder {self.folder}: expected an absolute path")
+        check_absolute("folder", self.folder)
         if self.prepare is not None:
             form_size(self.prepare)
+            if self.start_after is not None:
+                raise InvalidInput(
+                    f"start after {self.start_after:g} percent: goes with files that the program "
+                    "reads itself, and prepare decodes all of them first; leave one out"
+                )
 
 
 ORDERS: Mapping[str, type[Order]] = {
@@ -901,18 +962,7 @@ def order_of(data: Mapping[str, Any]) -> Order:
         UnknownName: There is no such kind, or no such setting.
         InvalidInput: A setting is missing.
     """
-    kind = str(data.get("kind"))
-    if kind not in ORDERS:
-        raise UnknownName("job", kind, ORDERS)
-    order = ORDERS[kind]
-    values = {name: value for name, value in data.items() if name != "kind" and value is not None}
-    known = order.__dataclass_fields__
-    for name in values.keys() - known.keys():
-        raise UnknownName(f"setting of {kind}", name, known)
-    for name, field in known.items():
-        if field.default is MISSING and name not in values:
-            raise InvalidInput(f"{kind}: {name} is missing")
-    return order(**values)
+    return order_in(data, ORDERS)
 
 
 def _check_side(side: str, pixels: int | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from catalog.errors import BadFile, InvalidInput
-from catalog.storage.bounded_file import parsed_json, read_bounded
+from catalog.storage.bounded_file import parsed_json, read_bounded, read_description
 
 PREDICTIONS_FILE = "predictions.json"
 MATCHED_FILE = "matched.parquet"
@@ -84,14 +84,11 @@ class PredictionSet:
         Raises:
             BadFile: The description is damaged.
         """
-        path = folder / PREDICTIONS_FILE
-        if not path.exists():
-            return None
-        try:
-            data = parsed_json(read_bounded(path, _MOST_BYTES))
-            return cls(**(data | {"classes": tuple(data["classes"])}))
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise BadFile(f"is damaged: {error}", str(path)) from error
+        return read_description(
+            folder / PREDICTIONS_FILE,
+            _MOST_BYTES,
+            lambda data: cls(**(data | {"classes": tuple(data["classes"])})),
+        )
 
 
 def prediction_name(name: str) -> str:

@@ -23,7 +23,7 @@ from pipeline.staging.fetch import FailedFile, fetch_files
 from pipeline.staging.plan import OpenSource, StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.rate_limit import UNLIMITED, RateLimit
-from pipeline.staging.reading_order import ReadingOrder
+from pipeline.staging.reading_order import Positions, ReadingOrder
 
 _AT_ONCE = 32
 """Frames fetched in one go: what a reader waits for comes after those at most."""
@@ -45,6 +45,11 @@ _LOOK_S = 0.05
 
 _COUNTED_S = 1.0
 """Interval at which progress is reported while no file arrives [s]."""
+
+_NOT_OF_JOB = (
+    "is none of the files that the job's staging fetches; name the split that has it (--split), or "
+    "leave --split out"
+)
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Pauses before files are fetched ahead again, after their source failed [s]."""
@@ -121,18 +126,22 @@ class ConcurrentFetch:
         *,
         limits: Callable[[str], RateLimit] = lambda _: UNLIMITED,
         workers: int = 4,
+        manifest_rows: Positions | None = None,
     ) -> None:
         """Fetch nothing yet.
 
         Args:
             frames: Files of each of its frames.
+            manifest_rows: Row of the manifest of each of them, ascending; None for all its rows.
         """
+        self._manifest_rows = manifest_rows
         self._plan, self._frames, self._order = plan, frames, order
         self._stager, self._checksums, self._sources = stager, checksums, sources
         self._space, self._callbacks = space, callbacks
         self._limits, self._workers = limits, workers
         self._readers = Readers(stager.folder)
         self._read, self._waits = [0] * order.readers, set[str]()
+        self._told: tuple[object, ...] = ()
         self._low = self._head = order.begin
         missing = set(plan.missing)
         self._held = np.array([missing.isdisjoint(files) for files in frames], bool)
@@ -201,14 +210,23 @@ class ConcurrentFetch:
         """Learn how far the readers are."""
         readings = self._readers.look()
         self._waits = {entry for reading in readings for entry in reading.waits}
-        if not readings:
+        own = [reading for reading in readings if not reading.process]
+        if not own:
             return
-        first = readings[0]
-        if (first.begin, first.end) != (self._order.begin, self._order.end):
+        first = own[0]
+        if first.order != self._told:
+            self._told = first.order
             self._begin_at(first)
+        processes: dict[int, list[int]] = {}
         for reading in readings:
-            if reading.reader < len(self._read):
-                self._read[reading.reader] = reading.read
+            if reading.process and reading.order == self._told:
+                processes.setdefault(reading.reader, []).append(reading.read)
+        for reading in own:
+            if reading.reader < len(self._read) and reading.order == self._told:
+                # Fewer are those of a process that read for it before it began anew.
+                reads = processes.get(reading.reader, ())
+                reads = [read for read in reads if read >= reading.read]
+                self._read[reading.reader] = min(reads, default=reading.read)
         here = self._order.here
         low = min(
             self._order.position(reader, read)
@@ -220,16 +238,35 @@ class ConcurrentFetch:
 
     def _begin_at(self, reading: Reading) -> None:
         """Go on where the readers say that they do, as a job does that was resumed."""
+        rows = self._rows_of_split(reading.rows) if reading.rows else None
+        if reading.rows and rows is None:  # it reads what is not fetched, and is told so
+            return
         self._order = replace(
             self._order,
             begin=reading.begin,
             end=reading.end,
             batch_size=reading.batch_size,
             readers=reading.readers,
+            seed=self._order.seed if reading.seed is None else reading.seed,
+            frames=len(self._frames if rows is None else rows),
+            rows=rows,
+            _epochs={},
         )
         self._let_go()
         self._read = [0] * reading.readers
         self._low = self._head = reading.begin
+
+    def _rows_of_split(self, name: str) -> Positions | None:
+        """The rows of the split that readers read; None where some are of none of its frames."""
+        try:
+            rows = np.frombuffer(self._readers.rows(name), np.int64)
+        except OSError:
+            return None
+        of_split = self._manifest_rows
+        if of_split is None:
+            of_split = np.arange(len(self._frames))
+        positions = np.minimum(np.searchsorted(of_split, rows), len(of_split) - 1)
+        return positions if len(rows) and (of_split[positions] == rows).all() else None
 
     def _let_go(self) -> None:
         """Release the space that was reserved for what has not come."""
@@ -239,11 +276,14 @@ class ConcurrentFetch:
 
     def _fetch_awaited(self) -> bool:
         """Fetch what readers wait for; False where they wait for nothing that is missing."""
-        awaited = [
-            item
-            for entry in self._waits - self._said_failed
-            if (item := self._item(entry)) is not None and not self._plan.is_there(item)
-        ]
+        awaited = []
+        for entry in self._waits - self._said_failed:
+            item = self._item(entry)
+            if item is None:
+                self._readers.fail(entry, entry, _NOT_OF_JOB)
+                self._said_failed.add(entry)
+            elif not self._plan.is_there(item):
+                awaited.append(item)
         if not awaited:
             return False
         problem: FramesiftError | None = None
@@ -298,7 +338,7 @@ class ConcurrentFetch:
     def _reserve_ahead(self) -> bool:
         """Reserve space for what is read next; False where all of it is there, or there is none."""
         # A whole epoch ahead is all there is; what others have evicted meanwhile comes once more.
-        limit = min(self._order.last, self._low + len(self._frames), self._head + _LOOKED_AT)
+        limit = min(self._order.last, self._low + self._order.frames, self._head + _LOOKED_AT)
         head, coming = self._head, list[tuple[int, int, list[WantedFile]]]()
         most = _MOST_FRAMES if self._is_full else self._most_frames
         while head < limit and len(coming) < most:

@@ -26,7 +26,7 @@ class ReadingOrder:
     """The row that a job reads at each position, and the reader that does."""
 
     frames: int
-    """Of the split, at least 1."""
+    """Of the split, at least 1; where `rows` says which, as many as those."""
     seed: int | None = None
     """Of a training; None for a validation, which reads the split once."""
     batch_size: int = 1
@@ -43,6 +43,8 @@ class ReadingOrder:
     """A validation's rows as they are dealt to its readers (pipeline.runs.shard_order); None for
     the split's order.
     """
+    rows: Positions | None = field(default=None, repr=False, compare=False)
+    """(frames,): the rows of the split that the job reads; None for all."""
     _epochs: dict[int, tuple[Positions, Positions]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -88,24 +90,35 @@ class ReadingOrder:
         epoch = low // self.frames
         next_positions = np.full(len(rows), min(self.last, (epoch + 3) * self.frames), np.int64)
         for later in (epoch + 1, epoch):
-            positions = later * self.frames + self._epoch(later)[1][rows]
+            indexes, known = self._indexes(later, rows)
+            positions = later * self.frames + indexes
             step, within = np.divmod(positions - self.begin, self.batch_size * self.readers)
             reader, offset = np.divmod(within, self.batch_size)
             still = step * self.batch_size + offset >= np.asarray(read, np.int64)[reader]
-            still &= positions >= max(low, self.begin)
+            still &= (positions >= max(low, self.begin)) & known
             if self.here is not None:
                 still &= np.isin(reader, list(self.here))
             next_positions = np.where(still, positions, next_positions)
+            next_positions[~known] = NEVER
         next_positions[next_positions >= self.last] = NEVER
         return next_positions
 
+    def _indexes(self, epoch: int, rows: Positions) -> tuple[Positions, npt.NDArray[np.bool_]]:
+        """The index of each of some rows in an epoch, and whether it has one."""
+        indexes = self._epoch(epoch)[1]
+        is_known = rows < len(indexes)
+        of_rows = np.where(is_known, indexes[np.minimum(rows, len(indexes) - 1)], -1)
+        return of_rows, of_rows >= 0
+
     def _epoch(self, epoch: int) -> tuple[Positions, Positions]:
-        """Rows by index in an epoch, and indexes by row."""
+        """Rows by index in an epoch, and indexes by row; -1 of one that is not read."""
         if epoch not in self._epochs:
             rows = np.arange(self.frames) if self.dealt is None else self.dealt
             if self.seed is not None:
                 rows = epoch_order(self.frames, self.seed, epoch)
-            indexes = np.empty_like(rows)
+            if self.rows is not None:
+                rows = self.rows[rows]
+            indexes = np.full(int(rows.max()) + 1, -1, np.int64)
             indexes[rows] = np.arange(self.frames)
             for old in [known for known in self._epochs if known < epoch - 2]:
                 del self._epochs[old]

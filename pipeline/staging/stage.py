@@ -23,7 +23,8 @@ from pipeline.cache.reservation import Reservation
 from pipeline.cache.running import Announcement, StagingAbout
 from pipeline.cache.stager import Stager, stager
 from pipeline.cache.statistics import Counting, SourceCounts, counting
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.entry_name import HEADER_FILE
+from pipeline.manifest import Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.check_present import without_damaged
 from pipeline.staging.fetch import FailedFile, fetch_files

@@ -8,6 +8,9 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
+import pyarrow.compute as pc
+
 from catalog.errors import StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
@@ -21,12 +24,13 @@ from pipeline.cache.reading import StagingLocation
 from pipeline.cache.reservation import Reservation
 from pipeline.cache.stager import stager
 from pipeline.cache.statistics import counting
+from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.shard_order import shard_order
 from pipeline.staging.concurrent import ConcurrentCallbacks, ConcurrentFetch
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import StagingPlan, WantedFile, make_cache, plan_staging, wanted_files
-from pipeline.staging.reading_order import ReadingOrder
+from pipeline.staging.reading_order import Positions, ReadingOrder
 from pipeline.staging.stage import (
     announcing,
     count_plan,
@@ -139,12 +143,20 @@ def stage_concurrently(
                 replace(callbacks, progress=progress),
                 limits=sources.limit,
                 workers=options.workers,
+                manifest_rows=_rows_of(manifest, reading.split),
             )
         except OSError as error:
             path = str(error.filename or cache)
             raise StorageError(f"{path}: {error.strerror}", path) from error
         started(StagingLocation(str(own.folder), str(lease.own_manifest)))
         fetch.run(options.stop, reading.start_after)
+
+
+def _rows_of(manifest: Manifest, split: str | None) -> Positions | None:
+    """The rows of a manifest that are a split's; None for all."""
+    if split is None:
+        return None
+    return np.flatnonzero(pc.equal(manifest.frames["split"], split).to_numpy())
 
 
 def _of_split(plan: StagingPlan, frames: list[tuple[WantedFile, ...]]) -> StagingPlan:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
+from query.frames.frame_order import FrameOrder
 from query.run.result_format import to_records
 from query.statistics.population import POPULATION, Frames, population
 
@@ -24,7 +25,7 @@ _INTERNAL = (FKEY_HASH, LABEL_SIZE)
 
 @dataclass(frozen=True)
 class Page:
-    """Frames by fkey."""
+    """Frames in their order."""
 
     snapshot: int
     """Number of the snapshot that all pages are of."""
@@ -84,12 +85,14 @@ def page_of(
     columns: Sequence[str],
     limit: int,
     after: PageStart | None = None,
+    order: FrameOrder | None = None,
 ) -> Page:
-    """One page of the frames, by fkey.
+    """One page of the frames.
 
     Args:
         columns: What of each frame, besides fkey, which is always there.
         after: Where the page begins; at the first frame when None.
+        order: By fkey when None.
 
     Raises:
         InvalidInput: The question is ordered, limited or a sample.
@@ -98,7 +101,7 @@ def page_of(
     question = frames.question
     if question.order or question.limit is not None or question.sample is not None:
         raise InvalidInput(
-            "question: pages are by fkey and of all frames, so order, limit and sample play no "
+            "question: pages are of all frames, so its order, limit and sample play no "
             "part; leave them out, or ask POST /v1/selections"
         )
     if after is not None:
@@ -108,13 +111,30 @@ def page_of(
         for name in columns:
             if name not in known:
                 raise UnknownName("column", name, known)
+        if order is not None:
+            order.check(known)
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
-        later, bound = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
+        before, among, later = "", POPULATION, ""
+        by = "fkey" if order is None else order.by
+        bound: tuple[object, ...] = ()
+        if after is not None and order is None:
+            later, bound = "fkey > ? AND ", (after.after,)
+        elif after is not None and order is not None:
+            before, among = f", here AS ({order.here}) ", f"{POPULATION}, here"
+            later, bound = f"{order.is_behind} AND ", (after.after,)
         rows = members.table(
-            f"SELECT {listed} FROM {POPULATION} WHERE {later}{members.relation.has_label} "
-            f"ORDER BY fkey LIMIT {limit + 1}",
+            f"{before}SELECT {listed} FROM {among} WHERE {later}{members.relation.has_label} "
+            f"ORDER BY {by} LIMIT {limit + 1}",
             bound,
         )
         listed_rows = rows.slice(0, limit)
         last = listed_rows["fkey"][-1].as_py() if rows.num_rows > limit else None
         return Page(members.snapshot, listed_rows, last)
+
+
+def fkeys_of(store: Catalog, frames: Frames) -> list[str]:
+    """The fkey of each of the frames, in order."""
+    with population(store, frames) as members:
+        statement = f"SELECT fkey FROM {POPULATION} WHERE {members.relation.has_label}"
+        fkeys: list[str] = members.table(f"{statement} ORDER BY fkey")["fkey"].to_pylist()
+    return fkeys

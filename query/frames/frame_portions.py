@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
-from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.lake.wide_names import LABEL_SIZE
 from catalog.text.quoting import literal
-from query.frames.file_versions import LABEL_HASH_SQL, with_label_sizes_and_versions
+from query.frames.file_versions import HASHES_SQL, with_label_sizes_and_versions
 from query.frames.select_frames import chosen_rows, further_columns
 from query.frames.selection import Selection
 from query.question.conditions import relation_for
@@ -76,14 +77,16 @@ class FramePortions:
         if sized:
             condition = f"({condition}) AND {self._relation.has_label}"
         names = [name for name in self._columns if name != LABEL_SIZE or sized]
-        listed = ", ".join([*(f'"{name}"' for name in names), LABEL_HASH_SQL])
-        return execute(
+        listed = ", ".join([*(f'"{name}"' for name in names), HASHES_SQL])
+        first = f" ORDER BY fkey LIMIT {limit}" if limit is not None else ""
+        rows = execute(
             self._cursor,
             f"WITH frames AS ({self._relation.sql_for(condition, 'fkey', listed)}) SELECT {listed} "
-            f"FROM frames WHERE {condition} ORDER BY fkey"
-            + (f" LIMIT {limit}" if limit is not None else ""),
+            f"FROM frames WHERE {condition}{first}",
             self._values,
         )
+        # Of a whole portion Arrow makes the order in a fifth of DuckDB's time.
+        return rows if first else rows.take(pc.sort_indices(rows["fkey"]))
 
 
 @contextmanager
@@ -94,7 +97,7 @@ def frame_portions(
     columns: Sequence[str],
     optional: Sequence[str] = (),
 ) -> Iterator[FramePortions]:
-    """The frames that answer a question without an order, in portions, with their fkey_hash.
+    """The frames that answer a question without an order, in portions.
 
     Args:
         columns: Tags and columns of the file that a selection does not have by itself.
@@ -103,7 +106,7 @@ def frame_portions(
     with asking(store, question, at) as (snapshot, plain):
         relation = relation_for(snapshot, plain)
         classes = tuple(snapshot.classes)
-        more = (*further_columns(relation, columns, (*_COLUMNS, *classes), optional), FKEY_HASH)
+        more = further_columns(relation, columns, (*_COLUMNS, *classes), optional)
         with chosen_rows(snapshot, relation, plain) as (asked_of, condition, values):
             sources, begins = _extent(snapshot, asked_of, condition, values, question.limit)
             yield FramePortions(

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
+
+from sqlglot import exp
 
 from catalog.errors import UnknownName
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
+from catalog.lake.wide_names import FKEY_HASH
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
@@ -17,6 +19,7 @@ from query.question.condition_sql import conjuncts
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
 from query.run.collection_column import fill
+from query.run.hash_lookups import hash_of, lookups
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.preparation import preparing
 from query.run.templates import Templates
@@ -65,6 +68,8 @@ class _Named:
     schema: Views
     open_tags: frozenset[str] = frozenset()
     collection: str = ""
+    hash_of_fkey: str = ""
+    """The function that made the frames' fkey_hash; empty where none is stored."""
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
@@ -76,7 +81,19 @@ class _Named:
             query = read_only.parse_condition(body, self.schema)
             read_only.check(query, self.schema)
             join_open_tags(query, self.schema, self.open_tags)
-            return condition_to_duckdb(query, self.schema, partial(fill, value=self.collection))
+            return condition_to_duckdb(query, self.schema, self._finished)
+
+    def _finished(self, condition: exp.Expr) -> exp.Expr:
+        names = ["fkey"] if self.hash_of_fkey else []
+        hashes = [
+            exp.EQ(
+                this=exp.column(FKEY_HASH, table=column.table),
+                expression=hash_of(text, self.hash_of_fkey),
+            )
+            for column, text in lookups(condition, names)
+        ]
+        filled = fill(condition, self.collection)
+        return exp.and_(*hashes, filled) if hashes else filled
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
@@ -94,6 +111,7 @@ def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
             Views(snapshot.schema, frames=relation.columns),
             open_tags(snapshot),
             snapshot.collection,
+            snapshot.layout.hashes.get("fkey", ("", ""))[1],
         ),
     )
 

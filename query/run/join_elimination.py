@@ -27,6 +27,7 @@ from catalog.values import TagColumn
 from query.db2.calls import OF_ENGINE, VIEW_TEXT
 from query.db2.nulls import columns_without_null, conjuncts
 from query.run.collection_column import FILE_VIEWS, fill
+from query.run.hash_lookups import hash_of, lookups
 
 _FKEY = "fkey"
 
@@ -142,14 +143,7 @@ class _Rewrite:
     def _lookups(self) -> Iterator[tuple[exp.Column, str]]:
         """Columns with a stored hash that are equated with a text, and the text."""
         where = self.select.args.get("where")
-        for condition in conjuncts(where.this) if where is not None else ():
-            equation = condition.unnest()
-            if isinstance(equation, exp.EQ):
-                sides = equation.left.unnest(), equation.right.unnest()
-                for column, text in (sides, sides[::-1]):
-                    is_text = isinstance(text, exp.Literal) and text.is_string
-                    if is_text and isinstance(column, exp.Column) and column.name in self._hashes:
-                        yield column, text.name
+        return lookups(where and where.this, self._hashes)
 
     @property
     def _hashes(self) -> Mapping[str, tuple[str, str]]:
@@ -262,8 +256,8 @@ class _Rewrite:
             name, function = self._hashes[column.name]
             # Blanks at the end do not count, but in an fkey.
             hashed = text if column.name == _FKEY else text.rstrip(" ")
-            value = exp.Anonymous(this=function, expressions=[exp.Literal.string(hashed)])
-            found = exp.EQ(this=self._of(row, f"h_{name}", FILES, name), expression=value)
+            stored = self._of(row, f"h_{name}", FILES, name)
+            found = exp.EQ(this=stored, expression=hash_of(hashed, function))
             self.select.where(found, copy=False)
 
     def _choose(self, row: _Row, aliases: Mapping[str, _Member]) -> None:

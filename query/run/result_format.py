@@ -16,8 +16,9 @@ from query.run.result_text import (
     json_objects,
     plain,
 )
+from query.run.workbook import write_workbook
 
-Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
+Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet", "xlsx"]
 
 MEDIA_TYPES: dict[str, Format] = {
     "text/csv": "csv",
@@ -26,6 +27,7 @@ MEDIA_TYPES: dict[str, Format] = {
     "application/vnd.apache.arrow.stream": "arrow-stream",
     "application/vnd.apache.arrow.file": "arrow",
     "application/vnd.apache.parquet": "parquet",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
 """Media type -> format."""
 
@@ -62,15 +64,15 @@ def indented_json(
         about: The members before.
         name: That member's.
     """
-    whole = json.dumps({**about, name: []}, indent=2, ensure_ascii=False)
+    text = json.dumps({**about, name: []}, indent=2, ensure_ascii=False)
     separator = ",\n"
-    opening = whole.removesuffix("]\n}") + "\n"
+    opening = text.removesuffix("]\n}") + "\n"
     for batch in batches:
         objects = indented_json_objects(batch, 4, separator)
         if objects:
             yield opening.encode() + objects[: -len(separator)]
             opening = separator
-    yield b"\n  ]\n}" if opening == separator else whole.encode()
+    yield b"\n  ]\n}" if opening == separator else text.encode()
 
 
 def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
@@ -137,26 +139,32 @@ def _arrow(open_writer: Any) -> "_Encoder":
     return encode
 
 
-def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    with tempfile.TemporaryFile() as file:
-        _write_parquet(file, schema, batches)
-        file.seek(0)
-        while chunk := file.read(_CHUNK):
-            yield chunk
+def _finished(write: "_Write") -> "_Encoder":
+    """An encoder that sends a file when it is complete: its writer goes back and forth in it."""
+
+    def encode(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+        with tempfile.TemporaryFile() as file:
+            try:
+                write(file, schema, batches)
+            except OSError as error:
+                raise StorageError(
+                    f"{tempfile.gettempdir()}: the answer cannot be written there: "
+                    f"{error.strerror}",
+                    tempfile.gettempdir(),
+                ) from error
+            file.seek(0)
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+    return encode
 
 
 def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
     import pyarrow.parquet as pq  # with its data sets, which no other format needs
 
-    try:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for rows in _row_groups(batches):
-                writer.write_table(rows)
-    except OSError as error:
-        raise StorageError(
-            f"{tempfile.gettempdir()}: the answer cannot be written there: {error.strerror}",
-            tempfile.gettempdir(),
-        ) from error
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for rows in _row_groups(batches):
+            writer.write_table(rows)
 
 
 def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -176,6 +184,7 @@ def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 _GROUP_ROWS, _GROUP_BYTES = 122_880, 64 << 20
 """Rows of a group, as DuckDB writes it, or fewer of so many bytes in memory."""
 
+_Write = Callable[[IO[bytes], pa.Schema, Iterator[pa.RecordBatch]], None]
 _Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
 _ENCODERS: dict[Format, _Encoder] = {
     "csv": _csv,
@@ -184,5 +193,6 @@ _ENCODERS: dict[Format, _Encoder] = {
     "ndjson": _ndjson,
     "arrow": _arrow(pa.ipc.new_file),
     "arrow-stream": _arrow(pa.ipc.new_stream),
-    "parquet": _parquet,
+    "parquet": _finished(_write_parquet),
+    "xlsx": _finished(write_workbook),
 }

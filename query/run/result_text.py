@@ -76,6 +76,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+def plain_texts(column: pa.Array) -> pa.Array:
+    """The texts of a column's values as CSV has them, unquoted; null where a value is missing."""
+    kind = column.type
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        return column.cast(_TEXT)
+    return _decimals(column) if kinds.is_decimal(kind) else _plain_texts(column, _csv_field)
+
+
 @dataclass(frozen=True)
 class _Field:
     """The texts of a column."""
@@ -110,9 +118,7 @@ def _csv_fields(column: pa.Array) -> _Field:
         if pc.any(pc.match_substring(texts, '"')).as_py():
             texts = pc.replace_substring(texts, '"', '""')
         return _quoted(texts)
-    if kinds.is_decimal(kind):
-        return _Field(_decimals(column))
-    return _Field(_plain_texts(column, _csv_field))
+    return _Field(plain_texts(column))
 
 
 def _json_values(column: pa.Array) -> _Field:

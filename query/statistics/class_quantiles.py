@@ -84,8 +84,8 @@ def _within(values: _Numbers, ends: _Numbers) -> list[list[Any] | None]:
         values[start:end].sort()
     counts = (ends - starts)[:, None]
     # The smallest value that at least so many per cent do not exceed.
-    places = starts[:, None] + np.maximum(-(-counts * _PERCENTS // 100), 1) - 1
+    positions = starts[:, None] + np.maximum(-(-counts * _PERCENTS // 100), 1) - 1
     if not len(values):
         return [None] * len(ends)
-    quantiles = values[np.minimum(places, len(values) - 1)].tolist()
+    quantiles = values[np.minimum(positions, len(values) - 1)].tolist()
     return [one if count else None for one, count in zip(quantiles, counts[:, 0], strict=True)]

@@ -85,8 +85,8 @@ def _rows(
         columns = ", ".join([_PIXELS, *map(_quoted, [*tags, *([by] if by else [])])])
         frames = members.table(f"SELECT {columns} FROM {_sized(members, by)}")
         of_all, of_groups = frame_quantiles(frames, tags, _PIXELS.strip('"'), by)
-        found = [of_all, *(of_groups[row["value"]] for row in rows[1:])]
-        for row, its in zip(rows, found, strict=True):
+        statistics = [of_all, *(of_groups[row["value"]] for row in rows[1:])]
+        for row, its in zip(rows, statistics, strict=True):
             for index in range(len(tags)):
                 row[f"pixel_quantiles_{index}"] = its.pixels[index]
                 row[f"share_quantiles_{index}"] = its.shares[index]

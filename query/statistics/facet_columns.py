@@ -51,13 +51,18 @@ class Pack:
             counts = self.totals - counts
         return self.by_facet(counts)
 
+    def count_groups(self, groups: Sequence[npt.NDArray[np.intp]]) -> list[Counts]:
+        """Frames in each bin of each facet by group, (groups, bins), of groups of rows' places."""
+        counts = [np.bincount(self.codes[rows], minlength=len(self.totals)) for rows in groups]
+        return self.by_facet(np.stack(counts))
+
     def by_facet(self, counts: Counts) -> list[Counts]:
-        """The counts of each facet's bins out of those of the codes."""
+        """The counts of each facet's bins, (..., bins), out of those of the codes, (..., codes)."""
         by_facet, rest = [], counts
         for size in self.sizes:
-            of_both = rest.reshape(size, -1)
-            by_facet.append(of_both.sum(axis=1))
-            rest = of_both.sum(axis=0)
+            of_both = rest.reshape(*counts.shape[:-1], size, -1)
+            by_facet.append(of_both.sum(axis=-1))
+            rest = of_both.sum(axis=-2)
         return by_facet
 
 
@@ -77,6 +82,32 @@ class Rows:
         count = int(np.count_nonzero(mask))
         left_out = 2 * count > len(mask)
         return Rows(np.flatnonzero(~mask if left_out else mask), left_out, count)
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Rows that are counted in groups."""
+
+    places: tuple[npt.NDArray[np.intp], ...]
+    """Of each group its rows' places, in order."""
+
+    @staticmethod
+    def of(mask: Mask, group: npt.NDArray[np.uint8], groups: int) -> "RowGroups":
+        """The rows where the mask is true.
+
+        Args:
+            mask: (frames,) bool.
+            group: Each row's group, (frames,) uint8 below ``groups``.
+        """
+        rows = np.flatnonzero(mask)
+        members = group[rows]
+        ends = np.cumsum(np.bincount(members, minlength=groups))
+        return RowGroups(tuple(np.split(rows[np.argsort(members, kind="stable")], ends[:-1])))
+
+    @property
+    def counts(self) -> Counts:
+        """Rows of each group, (groups,) int64."""
+        return np.array([len(rows) for rows in self.places], np.int64)
 
 
 @dataclass(frozen=True)
@@ -125,6 +156,23 @@ class FacetColumns:
         """Frames in each bin of one facet where the mask is true."""
         pack, digit = self._pack_of(facet)
         return pack.count(Rows.of(mask))[digit]
+
+    def count_by(self, by: "RowGroups", go_on: Callable[[], None]) -> list[Counts]:
+        """Frames in each bin of each facet by group: (groups, bins) int64.
+
+        Args:
+            go_on: Raises where nobody waits for them any more.
+        """
+        counts = []
+        for pack in self.packs:
+            go_on()
+            counts += pack.count_groups(by.places)
+        return counts
+
+    def count_one_by(self, facet: int, by: "RowGroups") -> Counts:
+        """Frames in each bin of one facet by group: (groups, bins) int64."""
+        pack, digit = self._pack_of(facet)
+        return pack.count_groups(by.places)[digit]
 
     def in_bins(self, facet: int, bins: Collection[int]) -> Mask:
         """A mask of the frames that are in one of some bins of a facet."""

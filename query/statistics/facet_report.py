@@ -1,5 +1,8 @@
 """Facets of a question, as they are told."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from query.statistics.histogram_report import Axis
@@ -43,3 +46,19 @@ class FacetReport(BaseModel):
         description="Camera and scene, the classes in class order and the class groups, then the "
         "other tags."
     )
+
+
+@dataclass(frozen=True)
+class FacetSteps:
+    """The facets of a question at every position of one facet's slider.
+
+    Frames are counted by the steps that they fulfil, so that those at position ``n`` are the sum of
+    the rows from ``n`` on; the slider's own facet is the same at all, and in the last row.
+    """
+
+    report: FacetReport
+    """At the open position, where the slider adds no condition."""
+    matching: Sequence[int]
+    """By position: frames that fulfil every condition."""
+    counts: Sequence[Sequence[Sequence[int]]]
+    """By facet, position and bin: frames as `Facet.counts` has them."""

@@ -5,19 +5,21 @@ statement, which says of every frame which conditions it fulfils, and a count of
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.lake.catalog import Catalog
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.group_tags import read_from
-from catalog.lake.schema import FRAME_TAGS_COLUMNS
+from catalog.lake.schema import FRAME_TAGS_COLUMNS, LABELLED
 from catalog.lake.snapshot import Facts, Snapshot
 from catalog.lake.statement_watch import Cancellation, cancelled_by, current
 from query.db2.errors import in_db2s_words
@@ -34,13 +36,13 @@ from query.question.condition import (
     leaves,
 )
 from query.question.conditions import question_where, relation_for, vocabulary_of
-from query.question.of_model import asking
+from query.question.of_model import asking, in_names_of
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
 from query.run.run_sql import execute
 from query.statistics.bin_positions import Positions, positions_on
-from query.statistics.facet_columns import Counts, FacetColumns, Mask
-from query.statistics.facet_report import Facet, FacetReport
+from query.statistics.facet_columns import Counts, FacetColumns, Mask, RowGroups
+from query.statistics.facet_report import Facet, FacetReport, FacetSteps
 from query.statistics.histogram_axis import (
     Extent,
     axis_within,
@@ -66,6 +68,9 @@ _WITHOUT = frozenset(name for name in FRAME_TAGS_COLUMNS if name.endswith("_file
 _ROWS_AT_ONCE = 122_880
 """Rows whose values are in memory at once while their bins are found."""
 
+MOST_STEPS = _BINS
+"""Of a slider: it has a position for each bin and one for zeros, and the open one is no step."""
+
 _LISTED = "listed_frames"
 _ASKED = "facets were asked for"
 _LOOK_S = 0.05
@@ -80,17 +85,49 @@ def facets(
         frames: Which frames; all of the newest snapshot when None. Those of a dataset count as all.
         tags: Only these tags' or classes'; those of every tag when None.
     """
-    frames = frames or Frames()
-    reading = asking(store, frames.question, frames.at)
-    with reading as (snapshot, question), ExitStack() as stack:
-        vocabulary = vocabulary_of(snapshot)
-        facet_tags = _facet_tags(snapshot, tags)
-        parts = _Parts.of(question, vocabulary, facet_tags)
-        if frames.fkeys is not None:
-            stack.enter_context(snapshot.with_table(_LISTED, pa.table({"fkey": frames.fkeys})))
-            parts.listed = True
-        columns, masks = _read(snapshot, question, facet_tags, parts)
-        return _report(snapshot, columns, parts, masks, _note(store, snapshot, question))
+    with _answered(store, frames or Frames(), tags) as answer:
+        columns = answer.columns
+        counts = columns.count(answer.matching, _go_on)
+        for tag, facet in answer.own_facets:
+            _go_on()
+            failing = columns.count_one(facet, answer.failing_alone(tag))
+            counts[facet] = counts[facet] + failing
+        return answer.report(counts)
+
+
+def facets_by_step(
+    store: Catalog, frames: Frames, tag: str, steps: Sequence[Question]
+) -> FacetSteps:
+    """The facets under a question, and under each position of a slider that narrows it.
+
+    Args:
+        tag: The facet that has the slider.
+        steps: Of each position but the open one, from that on, the condition that it adds to the
+            question. A frame fulfils a position where it fulfils its step and all before it.
+
+    Raises:
+        InvalidInput: There are more than MOST_STEPS, or they ask of other frames than the question.
+        UnknownName: There is no such facet.
+    """
+    if len(steps) > MOST_STEPS:
+        raise InvalidInput(f"{len(steps)} steps of a slider, expected at most {MOST_STEPS}")
+    with _answered(store, frames, None, steps) as answer:
+        columns, positions = answer.columns, len(steps) + 1
+        if tag not in answer.indices:
+            raise UnknownName("tag", tag, answer.indices)
+        matching = RowGroups.of(answer.matching, answer.steps, positions)
+        counts = columns.count_by(matching, _go_on)
+        for own, facet in answer.own_facets:
+            _go_on()
+            failing = RowGroups.of(answer.failing_alone(own), answer.steps, positions)
+            counts[facet] = counts[facet] + columns.count_one_by(facet, failing)
+        # The slider's own histogram is under all other conditions, wherever it stands.
+        of_slider = counts[answer.indices[tag]]
+        of_slider[-1] = of_slider.sum(axis=0)
+        of_slider[:-1] = 0
+        report = answer.report([of_facet.sum(axis=0) for of_facet in counts])
+        by_position = [of_facet.tolist() for of_facet in counts]
+        return FacetSteps(report, matching.counts.tolist(), by_position)
 
 
 def prepare(store: Catalog, before: Facts | None) -> None:
@@ -176,10 +213,107 @@ def _facet_tags(
     return tuple(tag for tag in every if tag in requested)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """The facets' bins, and which frames fulfil which conditions; masks are (frames,) bool."""
+
+    snapshot: Snapshot
+    note: str
+    """Why the frames were not counted in memory; empty where they were."""
+    parts: _Parts
+    columns: FacetColumns
+    own: dict[str, Mask]
+    """Tag of a facet -> frames that fulfil the conditions on it alone."""
+    listed: Mask
+    """Frames that are there at all."""
+    rest: Mask
+    """Those of them that fulfil the conditions that are on no facet alone."""
+    steps: Positions
+    """(frames,) uint8: the steps of a slider that each fulfils, up to the first that it fails."""
+
+    @cached_property
+    def matching(self) -> Mask:
+        """Frames that fulfil every condition."""
+        matching: Mask = self.rest & (self._failed == 0)
+        return matching
+
+    def failing_alone(self, tag: str) -> Mask:
+        """Frames that fail the conditions on a facet, and no others."""
+        failing: Mask = self.rest & ~self.own[tag] & (self._failed == 1)
+        return failing
+
+    @cached_property
+    def _failed(self) -> npt.NDArray[np.uint8]:
+        """On how many facets each frame fails the conditions."""
+        failed = np.zeros(self.columns.frames, np.uint8)
+        for mask in self.own.values():
+            failed += ~mask
+        return failed
+
+    @cached_property
+    def indices(self) -> dict[str, int]:
+        """The facets' tags, each with its place."""
+        return {axis.tag: index for index, axis in enumerate(self.columns.axes)}
+
+    @property
+    def own_facets(self) -> Iterator[tuple[str, int]]:
+        """Tags and places of the facets with conditions on them alone."""
+        return ((tag, self.indices[tag]) for tag in self.own if tag in self.indices)
+
+    def report(self, counts: Sequence[Counts]) -> FacetReport:
+        """The report of each facet's counts."""
+        listed, columns, names = self.parts.listed, self.columns, self.snapshot.classes
+        of_all = columns.count(self.listed, _go_on) if listed else columns.totals()
+        return FacetReport(
+            snapshot=self.snapshot.number,
+            frames=int(np.count_nonzero(self.listed)),
+            matching=int(np.count_nonzero(self.matching)),
+            in_memory=self.snapshot.layout.in_memory,
+            note=self.note,
+            facets=tuple(
+                _facet(axis, names.get(axis.tag, axis.tag), self.parts, all_frames, counted)
+                for axis, all_frames, counted in zip(columns.axes, of_all, counts, strict=True)
+            ),
+        )
+
+
+@contextmanager
+def _answered(
+    store: Catalog, frames: Frames, tags: Sequence[str] | None, steps: Sequence[Question] = ()
+) -> Iterator[_Answer]:
+    """The answer to a question, while its snapshot is read."""
+    reading = asking(store, frames.question, frames.at)
+    with reading as (snapshot, question), ExitStack() as stack:
+        vocabulary = vocabulary_of(snapshot)
+        facet_tags = _facet_tags(snapshot, tags)
+        parts = _Parts.of(question, vocabulary, facet_tags)
+        if frames.fkeys is not None:
+            stack.enter_context(snapshot.with_table(_LISTED, pa.table({"fkey": frames.fkeys})))
+            parts.listed = True
+        # The model of the question is that of each step.
+        model = {"model": frames.question.model}
+        narrower = [in_names_of(snapshot, step.model_copy(update=model)) for step in steps]
+        columns, masks = _read(snapshot, question, facet_tags, parts, narrower)
+        everyone = np.ones(columns.frames, np.bool_)
+        fulfilled = (masks.pop() if steps else everyone).view(np.uint8)
+        listed = masks.pop() if parts.listed else everyone
+        own = dict(zip(parts.own, masks, strict=False))
+        rest = listed & masks[-1] if len(masks) > len(own) else listed
+        note = _note(store, snapshot, question)
+        yield _Answer(snapshot, note, parts, columns, own, listed, rest, fulfilled)
+
+
 def _read(
-    snapshot: Snapshot, question: Question, tags: Sequence[str], parts: _Parts
+    snapshot: Snapshot,
+    question: Question,
+    tags: Sequence[str],
+    parts: _Parts,
+    steps: Sequence[Question],
 ) -> tuple[FacetColumns, list[Mask]]:
-    """The facets' bins, and for each part of the question which frames fulfil it."""
+    """The facets' bins, and for each part of the question which frames fulfil it.
+
+    Behind these, where there are steps, is how many of them each frame fulfils.
+    """
     reading = _Reading(snapshot, question)
     columns = None
     if snapshot.layout.in_memory:
@@ -199,6 +333,8 @@ def _read(
         values += bound
     if parts.listed:
         selected.append(f"fkey IN (SELECT fkey FROM {_LISTED}) AS listed")
+    if steps:
+        selected.append(f"{_steps_sql(snapshot, question, steps)} AS steps")
     if columns is None:
         columns, computed = reading.columns(reading.axes(tags), selected, values)
     else:
@@ -206,6 +342,20 @@ def _read(
     unmasked = iter(computed)
     count = len(masks) + len(computed)
     return columns, [masks[n] if n in masks else next(unmasked) for n in range(count)]
+
+
+def _steps_sql(snapshot: Snapshot, question: Question, steps: Sequence[Question]) -> str:
+    """How many of the steps a frame fulfils, up to the first that it fails: a UTINYINT."""
+    relation = relation_for(snapshot, question)
+    whens = []
+    for number, step in enumerate(steps):
+        if step.decides_on_labels and not question.decides_on_labels:
+            raise InvalidInput(
+                f"steps on the tag {LABELLED} ask of other frames than the question; ask each alone"
+            )
+        condition, _ = question_where(step, relation, snapshot)
+        whens.append(f"WHEN NOT coalesce(({condition}), false) THEN {number}")
+    return f"CAST(CASE {' '.join(whens)} ELSE {len(steps)} END AS UTINYINT)"
 
 
 def _by_bins(columns: FacetColumns, question: Question) -> Mask | None:
@@ -360,45 +510,6 @@ def _value(relation: FramesRelation, axis: Axis) -> str:
     if axis.type in ("BOOLEAN", "TIMESTAMP"):
         return f'{value_sql(axis.tag, axis.type)} AS "{axis.tag}"'
     return f'"{axis.tag}"'
-
-
-def _report(
-    snapshot: Snapshot,
-    columns: FacetColumns,
-    parts: _Parts,
-    masks: Sequence[Mask],
-    note: str,
-) -> FacetReport:
-    masks = list(masks)
-    listed = masks.pop() if parts.listed else np.ones(columns.frames, np.bool_)
-    own = dict(zip(parts.own, masks, strict=False))
-    rest_fulfilled = listed & masks[-1] if len(masks) > len(own) else listed
-    failed = np.zeros(columns.frames, np.uint8)
-    for mask in own.values():
-        failed += ~mask
-    matching = rest_fulfilled & (failed == 0)
-    of_all = columns.count(listed, _go_on) if parts.listed else columns.totals()
-    counts = columns.count(matching, _go_on)
-    names = snapshot.classes
-    indices = {axis.tag: index for index, axis in enumerate(columns.axes)}
-    for tag, mask in own.items():
-        if tag in indices:
-            _go_on()
-            fails_this_alone = rest_fulfilled & ~mask & (failed == 1)
-            counts[indices[tag]] = counts[indices[tag]] + columns.count_one(
-                indices[tag], fails_this_alone
-            )
-    return FacetReport(
-        snapshot=snapshot.number,
-        frames=int(np.count_nonzero(listed)),
-        matching=int(np.count_nonzero(matching)),
-        in_memory=snapshot.layout.in_memory,
-        note=note,
-        facets=tuple(
-            _facet(axis, names.get(axis.tag, axis.tag), parts, all_frames, counted)
-            for axis, all_frames, counted in zip(columns.axes, of_all, counts, strict=True)
-        ),
-    )
 
 
 def _facet(axis: Axis, name: str, parts: _Parts, of_all: Counts, counts: Counts) -> Facet:

@@ -11,6 +11,7 @@ from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job, Task
 from catalog.values import now
 from pipeline.job_state import FINISHED, JobState
+from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
@@ -25,9 +26,14 @@ _OURS = (
     "step", "max_steps", "epochs", "loss", "images_per_s", "frames", "frames_seen", "miou",
     "miou_low", "miou_high", "miou_difference", "miou_difference_low", "miou_difference_high",
     "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "ece", "files", "of_files",
-    "warnings", "below", "regressions", "compared_with", "state",
+    "warnings", "below", "regressions", "compared_with", "state", "checkpoints", "tables",
+    "trainings", "of_trainings",
 )  # fmt: skip
 """Names under which our own jobs measure something."""
+
+
+_CHECKPOINT = {"step": 10**400, "path": [HOSTILE], "metrics": {HOSTILE: HOSTILE}}
+_TABLE = {"title": [HOSTILE], "columns": [HOSTILE, 2], "rows": [[HOSTILE, None], [1], "no", {}]}
 
 
 def _all(value: Any) -> dict[str, Any]:
@@ -48,7 +54,7 @@ METRICS: dict[str, dict[str, Any]] = {
     "huge": _all(10**400),
     "large": {**_all(1e308), "note": "x" * 300_000},
     "below zero": _all(-5),
-    "lists": _all([HOSTILE, {"score": "miou"}, None, 3]),
+    "lists": _all([HOSTILE, {"score": "miou", **_CHECKPOINT, **_TABLE}, None, 3]),
     "nested": _all({"a": {"b": [None, {"c": HOSTILE}]}}),
     "names": {HOSTILE: HOSTILE, "": 1, "items": 2, "get": [3], "__class__": 4, "x" * 5000: 5},
 }  # fmt: skip
@@ -93,7 +99,7 @@ def home_with_every_job(catalogued: Path, folder: Path) -> EveryJob:
         for number, (kind, title, state) in enumerate(_combinations()):
             name = f"{kind}-{title.replace(' ', '-')}"
             paths = JobPaths(workspace.jobs / name)
-            if number % 3:
+            if (number + 2) % 3:
                 _fill(paths)
             names.append(name)
             if state in FINISHED:
@@ -106,7 +112,7 @@ def home_with_every_job(catalogued: Path, folder: Path) -> EveryJob:
 def _combinations() -> Iterator[tuple[str, str, str]]:
     for n, kind in enumerate(KINDS):
         for m, title in enumerate(METRICS):
-            yield kind, title, STATES[(n + m) % len(STATES)]
+            yield kind, title, STATES[(n + m - 2) % len(STATES)]
 
 
 def _job(
@@ -142,6 +148,12 @@ def _fill(paths: JobPaths) -> None:
         folder.mkdir(parents=True)
     paths.log("train", 0).write_bytes(b"step 1\n\xff\x00\x1b[31m" + "日本".encode()[:-1])
     paths.log("train", 1).symlink_to("gone")
+    output = ProgramPaths(paths.folder).output
+    output.mkdir()
+    named = [line.replace("loss", "value").replace("{", '{"name": "loss", ') for line in _LINES]
+    (output / "metrics.jsonl").write_text("\n".join(named))
+    (output / "checkpoints.json").write_text(json.dumps({"checkpoints": [*_LINES, None, {}]}))
+    (paths.folder / "scalars.json").write_text("[1]")
     (paths.model / "metrics.jsonl").write_text("\n".join(_LINES))
     (paths.model / "evaluations.jsonl").write_text("\n".join(_LINES))
     (paths.model / "run.json").write_text(json.dumps({"settings": "none"}))

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import IO
@@ -17,11 +18,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from api.server.certificate import LOOK_S, Certificate
 from api.server.self_signed import self_signed
 from tests.api.servers import FRAMESIFT, environment, serving, until_ready, wait_until
+from tests.api.test_monitoring import samples
 from tests.api.test_workers import workers_of
 
 KEEPS = {"FRAMESIFT_KEEP_ALIVE_S": "300"}
@@ -70,6 +73,11 @@ def encrypted(key: Path) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"secret"),
     )
+
+
+def expiry_of(certificate: Path) -> datetime:
+    """Until when a certificate is valid."""
+    return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
 
 
 @contextmanager
@@ -147,8 +155,13 @@ def test_a_renewed_certificate_is_read(shared_home: Path, tmp_path: Path) -> Non
         assert process.poll() is None
 
 
-def test_a_renewal_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    """A look at a certificate whose key has not come yet reads neither; nor one at the same."""
+def test_a_renewal_is_read_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at a certificate whose key has not come yet reads neither; nor one at the same.
+
+    `/metrics` has the expiry of the one that is used.
+    """
     files = tmp_path / "tls"
     files.mkdir()
     renewed(tmp_path, "first", files)
@@ -165,14 +178,21 @@ def test_a_renewal_is_read_when_it_is_whole(tmp_path: Path) -> None:
     for _ in range(3):
         certificate.look()
     assert len(reads) == 1
+    first = certificate.expires
+    assert first == expiry_of(pair[0])
+    monkeypatch.setattr("api.server.self_signed._DAYS", 30)
     other, key = self_signed(tmp_path / "second", "127.0.0.1")
     pair[0].write_bytes(other.read_bytes())
     certificate.look()
     pair[1].write_bytes(key.read_bytes())
     certificate.look()
-    assert len(reads) == 1
+    assert (len(reads), certificate.expires) == (1, first)
     certificate.look()
-    assert len(reads) == 2
+    assert (len(reads), certificate.expires) == (2, expiry_of(pair[0]))
+    assert certificate.expires != first
+    pair[0].write_text("no certificate")
+    certificate.read_again()
+    assert certificate.expires == expiry_of(other)
     assert LOOK_S <= 10
 
 
@@ -199,6 +219,9 @@ def test_several_processes_read_it(shared_home: Path, tmp_path: Path) -> None:
         second = renewed(tmp_path, "second", files)
         wait_until(lambda: said.count("read again") == 2)
         assert {shown(url) for _ in range(20)} == {second}
+        name = "framesift_certificate_expiry_timestamp_seconds"
+        expiry = {samples(ask.get(f"{url}/metrics").text, name)[""] for _ in range(6)}
+        assert expiry == {expiry_of(certificate).timestamp()}
         process.send_signal(signal.SIGHUP)
         wait_until(lambda: said.count("read again") == 4)
         certificate.write_text("no certificate")

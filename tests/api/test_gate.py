@@ -283,8 +283,9 @@ LIMITED = {
     "/v1/jobs/{name}/report", "/v1/jobs/{name}/files/{path}", "/v1/models/{name}",
     "/v1/statistics/correlation", "/v1/usage",  # one's own
     "/v1/sql/explain", "/v1/tags/{tag}/values",
-    "/", "/facets", "/drag", "/gallery", "/map", "/frames/{fkey}", "/pictures/images/{fkey}",
-    "/pictures/labels/{fkey}", "/pictures/overlays/{fkey}", "/pictures/predictions/{fkey}",
+    "/", "/facets", "/drag", "/steps", "/gallery", "/map", "/frames/{fkey}",
+    "/pictures/images/{fkey}", "/pictures/labels/{fkey}", "/pictures/overlays/{fkey}",
+    "/pictures/predictions/{fkey}",
     "/jobs", "/jobs/{name}", "/jobs/{name}/part", "/jobs/{name}/output", "/jobs/{name}/events",
     "/jobs/{name}/frames", "/curves", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
     "/new-job/datasets", "/new-job/models", "/new-job/plan",

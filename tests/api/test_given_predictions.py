@@ -68,6 +68,16 @@ def _without_cars(name: str, truth: Any) -> Any:
     return np.where((truth == CAR) & is_odd, STREET, truth).astype(np.uint8)
 
 
+def _matrix(pairs: list[tuple[Any, Any]]) -> list[list[int]]:
+    """Pixels of each class of a label, by the class that is predicted."""
+    matrix = np.zeros((len(CLASSES),) * 2, int)
+    for truth, predicted in pairs:
+        known = truth != UNKNOWN_CLASS
+        np.add.at(matrix, (truth[known], predicted[known]), 1)
+    rows: list[list[int]] = matrix.tolist()
+    return rows
+
+
 def _report(base: Path, job: str) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(
         (base / "home" / "jobs" / job / "report" / "report.json").read_text()
@@ -87,15 +97,15 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
         "predictions": str(base / "bad"), "model_name": "night-1", "workers": 2, "split": "all",
         "model_info": {"commit": "4f2a91c", "version": "3"},
     }  # fmt: skip
-    matrix = np.zeros((len(CLASSES),) * 2, int)
-    confused = []
-    for name, truth in labels.items():
-        predicted, known = _without_cars(name, truth), truth != UNKNOWN_CLASS
-        np.add.at(matrix, (truth[known], predicted[known]), 1)
-        confused += [name] if ((truth == CAR) & (predicted == STREET)).any() else []
+    pairs = [(truth, _without_cars(name, truth)) for name, truth in labels.items()]
+    confused = [
+        name
+        for name, (truth, predicted) in zip(labels, pairs, strict=True)
+        if ((truth == CAR) & (predicted == STREET)).any()
+    ]
     assert 0 < len(confused) < FRAMES
     report = _report(base, "first")
-    assert report["confusion_matrix"] == matrix.tolist()
+    assert report["confusion_matrix"] == _matrix(pairs)
     assert (report["model"]["name"], report["uncertainty"]) == ("night-1", None)
     second = ask(
         home, "validate", "few", "--predictions", str(base / "good"), "--model-name", "night-2",
@@ -106,6 +116,9 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
     assert other["comparison"]["scores"][0]["other"] == report["miou"]
     written = ask(home, "tags", "import-scores", "first")
     assert (written["model"], written["frames"]) == ("night-1", FRAMES)
+    assert written["scores"] == ["accuracy", "miou"]  # without probabilities
+    said = framesift(home, "tags", "import-scores", "first").stdout
+    assert "select --model night-1 --tag 'accuracy<0.8' asks for them" in said
     where = "confusion(car, rd_normal_street) >= 1"
     asked = ask(home, "select", "--model", "night-1", "--where", where)
     assert sorted(row["fkey"] for row in asked["frames"]) == sorted(
@@ -226,54 +239,63 @@ SECRET = "never-in-a-job's-files"
 
 
 def test_predictions_on_a_server_are_fetched_by_their_source_s_keys(base: Path) -> None:
-    """A step brings them, from a prefix and a tar; the report is the folder's; programs get no key.
+    """A step brings them, from a prefix and a tar; the report is theirs; programs get no key.
 
-    The bucket `out-private` has others, of a source with keys of its own.
+    The bucket `out-private` has others, of a source with keys of its own. What the prefix lacks is
+    fetched when the job is resumed.
     """
     home, s3 = base / "home", moto()
-    for bucket, place in (("out", "bad"), ("out-private", "good")):
+    for bucket in ("out", "out-private"):
         s3.new_bucket(bucket)
-        s3.put_folder(bucket, base / place, "night/")
-    with tarfile.open(base / "bad.tar", "w") as archive:
-        archive.add(base / "bad", ".")
-    s3.client().put_object(Bucket="out", Key="bad.tar", Body=(base / "bad.tar").read_bytes())
+    with tarfile.open(base / "good.tar", "w") as archive:
+        archive.add(base / "good", ".")
+    tar = (base / "good.tar").read_bytes()
+    s3.client().put_object(Bucket="out-private", Key="good.tar", Body=tar)
     workspace = open_home(home)
     sources = Session(workspace, is_command=True).sources
     for name in ("out", "out-private"):
         keys = {"endpoint_url": s3.endpoint, "access_key": name, "secret_key": SECRET}
         sources.add(name, f"s3://{name}", layout="a2d2", **keys)
     workspace.close()
-    options = ["--model-name", "night-8"]
-    local = ask(
-        home, "validate", "few", "--predictions", str(base / "bad"), "--name", "l", *options
-    )
-    for name, place in (("of-prefix", "s3://out/night"), ("of-tar", "s3://out/bad.tar")):
-        job = ask(
-            home, "validate", "few", "--predictions", place, "--name", name, *options,
-            "--compare", "l",
-        )  # fmt: skip
-        assert [task["name"] for task in job["tasks"]] == [
-            "stage", "fetch", "prepare", "run", "collect",
-        ]  # fmt: skip
-        assert job["metrics"]["miou"] == local["metrics"]["miou"]
-        report = _report(base, name)
-        assert report["confusion_matrix"] == _report(base, "l")["confusion_matrix"]
-        assert report["lineage"]["predictions"]["place"] == place
+    prefix = [
+        "validate", "few", "--predictions", "s3://out/night", "--model-name", "night-8",
+        "--name", "of-prefix",
+    ]  # fmt: skip
+    empty = framesift(home, *prefix)
+    assert empty.returncode == 1
+    assert "s3://out/night: no object below it" in empty.stderr
+    s3.put_folder("out", base / "short", "night/")
+    assert framesift(home, "jobs", "resume", "of-prefix").returncode == 1
+    (missing,) = {path.name for path in (base / "bad").rglob("*.png")} - {
+        path.name for path in (base / "short").rglob("*.png")
+    }
+    (path,) = (base / "bad").rglob(missing)
+    key = f"night/{path.relative_to(base / 'bad').as_posix()}"
+    s3.client().put_object(Bucket="out", Key=key, Body=path.read_bytes())
+    resumed = framesift(home, "jobs", "resume", "of-prefix")
+    assert resumed.returncode == 0, resumed.stderr
     log = (home / "jobs" / "of-prefix" / "steps" / "fetch" / "logs").rglob("*.log")
-    assert f"{FRAMES} of {FRAMES} files were fetched" in "".join(path.read_text() for path in log)
+    said = "".join(path.read_text() for path in log)
+    counts = [f"{count} files were fetched" for count in ("3 of 3", "1 of 4")]
+    assert [count for count in counts if count in said] == counts
     for path in (home / "jobs" / "of-prefix").rglob("*"):
         assert not path.is_file() or b"sealed_keys" not in path.read_bytes()
-    other = ask(
-        home, "validate", "few", "--predictions", "s3://out-private/night", "--name", "other",
+    job = ask(
+        home, "validate", "few", "--predictions", "s3://out-private/good.tar", "--name", "of-tar",
         "--model-name", "night-9", "--compare", "of-prefix",
     )  # fmt: skip
-    assert other["metrics"]["miou"] != local["metrics"]["miou"]
-    assert _report(base, "other")["comparison"]["scores"][0]["other"] == local["metrics"]["miou"]
-    gone = framesift(
-        home, "validate", "few", "--predictions", "s3://out/nights", "--model-name", "x"
-    )
-    assert gone.returncode == 1
-    assert "s3://out/nights: no object below it" in gone.stderr
+    assert [task["name"] for task in job["tasks"]] == [
+        "stage", "fetch", "prepare", "run", "collect",
+    ]  # fmt: skip
+    of_prefix, of_tar = (_report(base, name) for name in ("of-prefix", "of-tar"))
+    assert of_prefix["lineage"]["predictions"]["place"] == "s3://out/night"
+    assert of_tar["lineage"]["predictions"]["place"] == "s3://out-private/good.tar"
+    assert of_tar["comparison"]["scores"][0]["other"] == of_prefix["miou"] != of_tar["miou"]
+    labels = _labels(base).items()
+    bad = [(truth, _without_cars(name, truth)) for name, truth in labels]
+    good = [(truth, np.roll(truth, 1, axis=1)) for _, truth in labels]
+    assert of_prefix["confusion_matrix"] == _matrix(bad)
+    assert of_tar["confusion_matrix"] == _matrix(good)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +313,7 @@ def test_predictions_on_a_server_are_fetched_by_their_source_s_keys(base: Path) 
         (["few", "--predictions", "p", "--model-name", "x", "--encoding", "a2d2"], "to a file"),
         (["few", "--predictions", "p", "--model-name", "x", "--encoding", "Q/q"], "--encoding Q/q"),
         (["few", "--predictions", "p", "--scores", "q", "--model-name", "x"], "one of the two"),
+        (["few", "--predictions", "p", "--model-name", "x"], "p: there is no such folder or .tar"),
         (["few", "--scores", "q"], "scores q: give model name, too"),
         (["few", "--scores", "q", "--model-name", "x", "--named-by", "fkey"], "goes with predict"),
         (["--predictions", "p", "--model-name", "x"], "give a dataset, or the question"),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -525,6 +525,26 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
 
 
 @pytest.mark.wide
+def test_a_preflight_reads_no_folder_for_a_limited_user(served: Served, tmp_path: Path) -> None:
+    """Not below a root that others may name, either, nor over the page; nothing begins."""
+    (tmp_path / "team").mkdir()
+    settings = Settings(home=served.home, cache=None, source_roots=(tmp_path,))
+    body = {"kind": "preflight", "path": str(tmp_path / "team"), "backend": "nowhere"}
+    with TestClient(create_app(settings)) as client:
+        here = replace(served, client=client)
+        for user in ("cora", "carl"):
+            for path, sent in (("/v1/jobs", {"json": body}), ("/new-job", {"data": body})):
+                headers = {"Sec-Fetch-Site": "same-origin"}
+                answer = here.ask(user, "POST", path, headers=headers, **sent)
+                assert answer.status_code == 403, answer.text
+                assert "users who see every row" in answer.text
+        for user in ("dora", "root"):  # there is no such backend: the folder is no matter
+            assert "nowhere" in here.ask(user, "POST", "/v1/jobs", json=body).text
+        outside = here.ask("dora", "POST", "/v1/jobs", json=body | {"path": str(tmp_path.parent)})
+        assert (outside.status_code, "FRAMESIFT_SOURCE_ROOTS" in outside.text) == (403, True)
+        assert here.get("root", "/v1/jobs", kind="preflight")["jobs"] == []
+
+
 def test_what_others_make_of_one_s_own(served: Served) -> None:
     """A version that holds more is seen in part, and does not tell what it was chosen from."""
     served.make("cora", name="shared", question={"scenes": [SEEN[0]]})

@@ -14,6 +14,7 @@ from PIL import Image
 
 from api.http.negotiation import ROW_TYPES, wanted
 from tests.pipeline.homes import FRAMES
+from tests.query.workbooks import workbook_columns
 
 J, C, N = "application/json", "text/csv", "application/x-ndjson"
 
@@ -51,6 +52,8 @@ def table_of(answer: httpx.Response | httpx2.Response) -> pa.Table:
         return pa.Table.from_pylist([json.loads(line) for line in body])
     if kind == "application/vnd.apache.parquet":
         return pyarrow.parquet.read_table(body)
+    if kind == "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+        return pa.table(workbook_columns(answer.content))
     if kind == "application/vnd.apache.arrow.stream":
         return pa.ipc.open_stream(body).read_all()
     assert kind == "application/vnd.apache.arrow.file"

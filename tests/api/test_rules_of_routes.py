@@ -1,12 +1,14 @@
 """Every route has its rule; the table of all of them is there for a reviewer to read."""
 
+import re
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from starlette.routing import Match, Route
 
 from api.app import create_app
-from api.http.routing import Router, add_routers
+from api.http.routing import Router, add_routers, find
 from api.http.rules import READ, Rule
 from api.services.accounts.callers import Permission
 from api.settings import Settings
@@ -48,6 +50,20 @@ def test_the_table_of_rules_is_what_the_routes_say() -> None:
         for each in table
     ]
     assert lines == TABLE.read_text().splitlines()
+
+
+def test_a_path_finds_the_route_that_is_the_first_to_match_it() -> None:
+    """Routes are looked for by the start of a path only; paths that begin alike are neighbours."""
+    app = application()
+    templates = {route.path for route in app.router.routes if isinstance(route, Route)}
+    paths = {re.sub(r"\{[^}]*\}", "7", template) for template in templates}
+    neighbours = {f"{path}{end}" for path in paths for end in ("/", "x", "/x", "/x/y")}
+    for path in (*paths, *neighbours, "", "/", "//", "/v1", "/v1/", "//v1/sql"):
+        scope = {"type": "http", "method": "GET", "path": path, "app": app, "headers": []}
+        matches = [route.matches(scope)[0] for route in app.router.routes]
+        first = next((kind for kind in (Match.FULL, Match.PARTIAL) if kind in matches), None)
+        expected = None if first is None else app.router.routes[matches.index(first)]
+        assert find(scope).route is expected, path
 
 
 def test_a_route_without_a_rule_is_refused_when_the_application_is_made() -> None:

@@ -34,7 +34,7 @@ def test_a_server_runs_no_programs_unless_it_is_told_to(catalogued: Path, tmp_pa
         refused = client.post("/v1/jobs", json=BODY)
         assert refused.status_code == 403
         assert "FRAMESIFT_RUN_PROGRAMS" in refused.json()["detail"]
-        for wrong in ({"ranks": 0}, {"command": ""}, {"workers": 2}, {"start_after": 5}):
+        for wrong in ({"ranks": 0}, {"command": ""}, {"workers": 2}, {"start_after": 500}):
             assert client.post("/v1/jobs", json=BODY | wrong).status_code == 422
     settings = Settings(home=home, cache=None, run_programs="admins")
     with TestClient(create_app(settings, authenticates=False)) as client:

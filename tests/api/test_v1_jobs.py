@@ -27,6 +27,7 @@ from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from catalog.values import now
 from pipeline.jobs.backends.registry import BACKENDS
+from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import add_task, new_task
 from pipeline.jobs.workflow.task_paths import RUN
@@ -389,6 +390,40 @@ def test_a_dry_run_of_a_question(served: Served) -> None:
     assert not list(workspace.jobs.glob("train-dry*"))
 
 
+def test_preflights_and_studies(served: Served) -> None:
+    """Described by the client; the page has their tables, and a study's figure where there is one.
+
+    Cells of a program's are no markup.
+    """
+    client, workspace = served
+    with framesift_client.connect(str(client.base_url)) as remote:
+        dry = remote.jobs.dry_run("preflight", ranks=2, largest_mib=4)
+    assert (dry["dataset"], dry["frames"]) == (None, 0)
+    assert "training.preflight.main" in dry["submission"]
+    wrong = client.post("/v1/jobs", json={"kind": "preflight", "path": "/etc", "evict": True})
+    assert wrong.status_code == 422
+    table = {"title": "Medians", "columns": ["ranks", "images/s"], "rows": [[16, "<b>1.8x</b>"]]}
+    for name in ("study-a", "study-b"):
+        recorded(workspace, name, "scaling", "done")
+        with workspace.records.session() as session:
+            job = session.query(Job).filter(Job.name == name).one()
+            job.metrics = {"speedup_16_ranks": 1.8, "tables": [table, {"rows": 3}]}
+    (workspace.jobs / "study-a" / "scaling.svg").write_text("<svg/>")
+    figure = "/v1/jobs/study-a/files/scaling.svg"
+    page = client.get("/jobs/study-a").text
+    assert "<caption>Medians</caption>" in page
+    assert "&lt;b&gt;1.8x&lt;/b&gt;" in page
+    assert f'src="{figure}"' in page
+    assert client.get(figure).headers["content-type"].startswith("image/svg+xml")
+    other = client.get("/jobs/study-b").text
+    assert "<caption>Medians</caption>" in other
+    assert "scaling.svg" not in other
+    compared = client.post("/v1/jobs/compare", json={"jobs": ["study-a", "study-b"]}).json()
+    assert compared["metrics"] == {"speedup_16_ranks": [1.8, 1.8]}
+    for name in ("study-a", "study-b"):
+        assert client.delete(f"/v1/jobs/{name}").status_code in (200, 204)
+
+
 def test_a_command_says_a_job_s_warnings(home: Path) -> None:
     """What a training or a validation warns of is not left to those who read its files."""
     workspace = open_home(home)
@@ -402,6 +437,27 @@ def test_a_command_says_a_job_s_warnings(home: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert f"warning: {warning}" in " ".join(run.stdout.split())
     assert run.stdout.count("warning") == 1
+
+
+def test_settings_that_have_entries_are_shown_in_lines(home: Path) -> None:
+    """A run's lineage and question: a line for each entry, and no JSON document."""
+    workspace = open_home(home)
+    make(workspace, "all")
+    recorded(workspace, "r", "run", "done")
+    lineage = {"dataset": "all@1", "snapshot": 3, "environment": {}}
+    question = {"ranges": [{"tag": "car", "lowest": 1}], "cameras": ["front_center", "rear_center"]}
+    with workspace.records.session() as session:
+        job = session.get_one(Job, recorded_job(workspace.records, "r").id)
+        settings = {"lineage": lineage, "question": question, "ranks": 2}
+        job.request = {**job.request, "settings": settings}
+    shown = [line.split() for line in framesift(home, "jobs", "show", "r").stdout.splitlines()]
+    for row in (
+        ["lineage", "dataset", "all@1"], ["lineage", "snapshot", "3"], ["ranks", "2"],
+        ["question", "cameras", "front_center,", "rear_center"],
+        ["question", "ranges", '{"tag":', '"car",', '"lowest":', "1}"],
+    ):  # fmt: skip
+        assert row in shown
+    assert not any(row[:1] == ["lineage"] and "environment" in row for row in shown)
 
 
 def test_a_command_fails_below_a_least_score(home: Path) -> None:
@@ -587,6 +643,56 @@ def test_models_and_reports(served: Served) -> None:
         "metrics.json",
     ):
         assert client.get(f"/v1/jobs/v-1/files/{path}").status_code == 404, path
+
+
+def test_onnx_files_of_programs_are_models(served: Served) -> None:
+    """A program's ONNX file beside trainings, page by page; none of one that wrote none, or failed.
+
+    The client gets what REST answers, and a validation takes the name.
+    """
+    client, workspace = served
+    jobs: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+        ("t-1", "train", "done", ()),
+        ("o-1", "run", "done", ("other.onnx", "model.onnx")),
+        ("o-none", "run", "done", ("model.pt",)),
+        ("o-failed", "run", "failed", ("model.onnx",)),
+        ("t-2", "train", "done", ()),
+        ("o-2", "run", "done", ("a.onnx", "b.onnx")),
+    )
+    named = [name for name, *_ in jobs]
+    for name, kind, state, files in jobs:
+        paths = recorded(workspace, name, kind, state, model_dir=f"/models/{name}")
+        output = ProgramPaths(paths.folder).output
+        output.mkdir()
+        for file in files:
+            (output / file).write_bytes(b"")
+    listed = client.get("/v1/models").json()["models"]
+    ours = [one for one in listed if one["name"] in named]
+    assert [(one["name"], one["onnx"]) for one in ours] == [
+        ("o-2", ["a.onnx", "b.onnx"]), ("t-2", []), ("o-1", ["model.onnx", "other.onnx"]),
+        ("t-1", []),
+    ]  # fmt: skip
+    of_program = ours[2]
+    output = ProgramPaths(workspace.jobs / "o-1").output
+    assert (of_program["folder"], of_program["settings"]) == (str(output), {})
+    assert client.get("/v1/models/o-1").json() == of_program
+    missing = client.get("/v1/models/o-none")
+    assert (missing.status_code, "wrote no ONNX file" in missing.text) == (404, True)
+    assert client.get("/v1/models/o-failed").status_code == 404
+    paged, following = [], client.get("/v1/models", params={"limit": 1}).json()
+    while following["next"]:
+        paged += following["models"]
+        query = {"limit": 1, "cursor": following["next"]}
+        following = client.get("/v1/models", params=query).json()
+    assert paged + following["models"] == listed
+    with framesift_client.connect(str(client.base_url)) as connected:
+        assert [dict(model) for model in connected.models.list()] == listed
+    refused = client.post(
+        "/v1/jobs", json={"kind": "validate", "model": "o-2", "dataset": "all"}
+    ).json()
+    assert "its program has a.onnx, b.onnx; expected model.onnx" in str(refused)
+    for name in named:
+        assert client.delete(f"/v1/jobs/{name}").status_code == 204
 
 
 @pytest.mark.wide

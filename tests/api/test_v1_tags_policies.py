@@ -341,7 +341,7 @@ def test_a_validation_s_scores_are_tags_of_its_model(served: Served, tmp_path: P
     assert answer.status_code == 200, answer.text
     assert answer.json() == {
         "model": "t-1", "family": "scores_t_1", "prefix": "t_1", "frames": len(fkeys),
-        "unknown": 0, "unlabelled": 0, "cells": 1,
+        "scores": ["accuracy", "uncertainty"], "unknown": 0, "unlabelled": 0, "cells": 1,
     }  # fmt: skip
     predicted = JobPaths(tmp_path / "p-1").report
     predicted.mkdir(parents=True)

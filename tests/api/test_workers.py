@@ -85,19 +85,30 @@ def test_a_killed_worker_is_replaced_and_the_others_serve_on(
 
 
 def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
-    """The others serve meanwhile; it is logged and counted."""
-    arguments = ["--workers", "2", "--log-format", "json"]
+    """The others serve meanwhile; it is logged and counted.
+
+    Lines of all processes come out of one stderr, each whole, with the process that wrote it.
+    """
+    arguments = ["--workers", "2", "--log-format", "json", "--log-level", "info"]
     variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "6"}
     with serving(home, *arguments, variables=variables) as (url, process):
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         until_ready(url, ask)
         before = workers_of(process.pid)
+        with contextlib.ExitStack() as stack:
+            # Connections that stay open, so that one process does not answer them all.
+            clients = [
+                stack.enter_context(httpx.Client(base_url=url, timeout=120)) for _ in range(40)
+            ]
+            for client in clients:
+                assert client.get("/v1/sources").status_code == 200
         hung = min(before)
         os.kill(hung, signal.SIGSTOP)
         until = time.monotonic() + 300
         while hung in workers_of(process.pid):
             assert time.monotonic() < until, "it is not replaced"
             assert ask.get(f"{url}/healthz").status_code == 200
+            time.sleep(0.2)
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         assert len(workers_of(process.pid) & before) == 1
         line = 'framesift_workers_replaced_total{why="hung"} 1.0'
@@ -105,6 +116,10 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
         process.terminate()
         _, err = process.communicate(timeout=300)
     assert f"worker {hung} has stood still" in err
+    lines = [json.loads(line) for line in err.splitlines()]
+    requests = [line for line in lines if line.get("route") == "/v1/sources"]
+    assert len(requests) == 40
+    assert {line["process"] for line in requests} <= before
 
 
 def ended_worker(since: float) -> supervisor._Worker:
@@ -233,17 +248,11 @@ def test_a_report_of_one_worker_is_downloaded_from_others(
     assert len(downloads.pop().splitlines()) == 4
 
 
-def test_workers_speak_tls(home: Path) -> None:
-    """All of them, with the one certificate."""
-    with serving(home, "--workers", "2", "--tls-self-signed") as (url, process):
-        wait_until(lambda: len(workers_of(process.pid)) == 2)
-        for _ in range(10):
-            with httpx.Client(verify=False, timeout=120) as client:  # its name is another matter
-                assert client.get(f"{url}/healthz").json() == {"status": "ok"}
-
-
 def test_workers_end_with_the_process_that_watches_over_them(home: Path, tmp_path: Path) -> None:
-    """Killed, it leaves nobody behind who holds the port; the next one clears what they counted."""
+    """Killed, it leaves nobody behind who holds the port; the next one clears what they counted.
+
+    The next one's workers speak TLS, all of them with the one certificate.
+    """
     (temporary := tmp_path / "temporary").mkdir()
     variables = {"TMPDIR": str(temporary)}
     with serving(home, "--workers", "2", variables=variables) as (url, process):
@@ -256,8 +265,14 @@ def test_workers_end_with_the_process_that_watches_over_them(home: Path, tmp_pat
             ask.get(f"{url}/healthz")
     (counted,) = temporary.glob("framesift-*/metrics/*/")
     assert list(counted.glob("*.db"))
-    with serving(home, "--workers", "2", variables=variables) as (url, _):
-        assert ask.get(f"{url}/metrics").status_code == 200
+    with serving(home, "--workers", "2", "--tls-self-signed", variables=variables) as (
+        url,
+        process,
+    ):
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        for _ in range(10):
+            with httpx.Client(verify=False, timeout=120) as client:  # its name is another matter
+                assert client.get(f"{url}/metrics").status_code == 200
         (folder,) = temporary.glob("framesift-*/metrics/*/")
         assert folder != counted
     assert list(temporary.glob("framesift-*/metrics/*/")) == []
@@ -373,24 +388,3 @@ def test_workers_that_cannot_start_are_not_tried_without_end(tmp_path: Path, hom
     deaths = [line for line in said if "starting another" in line["message"]]
     assert any("broken on purpose" in line for line in lines)
     assert len(deaths) >= 3
-
-
-def test_the_log_names_the_process(home: Path) -> None:
-    """Lines of all processes come out of one stderr, each whole."""
-    arguments = ["--workers", "2", "--log-format", "json", "--log-level", "info"]
-    with serving(home, *arguments) as (url, process):
-        wait_until(lambda: len(workers_of(process.pid)) == 2)
-        workers = workers_of(process.pid)
-        with contextlib.ExitStack() as stack:
-            # Connections that stay open, so that one process does not answer them all.
-            clients = [
-                stack.enter_context(httpx.Client(base_url=url, timeout=120)) for _ in range(40)
-            ]
-            for client in clients:
-                assert client.get("/healthz").status_code == 200
-        process.terminate()
-        _, err = process.communicate(timeout=300)
-    lines = [json.loads(line) for line in err.splitlines()]
-    requests = [line for line in lines if line.get("route") == "/healthz"]
-    assert len(requests) == 40
-    assert {line["process"] for line in requests} <= workers

@@ -3,6 +3,8 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -33,6 +35,28 @@ def drawn(tab: Page, which: str) -> bool:
     return bool(tab.evaluate(every, which))
 
 
+_SHOWN = """() => ({
+  matching: document.getElementById("matching").textContent,
+  plots: Object.fromEntries([...document.querySelectorAll("svg.counts")].map((svg) => [
+    svg.id.slice("plot-".length),
+    [".within", ".beyond"].map((which) => svg.querySelector(which).getAttribute("d")),
+  ])),
+  numbers: Object.fromEntries([...document.querySelectorAll("output.number")].map((number) => [
+    number.id.slice("n-".length), number.textContent,
+  ])),
+})"""
+"""Numbers and plots as the page shows them, in the form of the server's answer to a field."""
+
+
+def shows(tab: Page, url: str, field: str) -> bool:
+    """Whether the page shows what the server answers to what its fields say."""
+    value = tab.locator(f'input[name="{field}"]').input_value()
+    asked: dict[str, Any] = httpx.get(
+        f"{url}/drag", params={field: value}, headers={"HX-Request": "true"}, timeout=120
+    ).json()
+    return bool(tab.evaluate(_SHOWN) == asked)
+
+
 def test_a_range_is_dragged_and_everything_follows(
     catalogued: Path, tmp_path: Path, tab: Page
 ) -> None:
@@ -48,15 +72,26 @@ def test_a_range_is_dragged_and_everything_follows(
         # By mouse: from the slider's end to its middle; numbers follow while it is held.
         box = car.bounding_box()
         assert box is not None
-        tab.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+        field = tab.get_by_label("Car at least", exact=True)
+        paths: list[str] = []
+        tab.on("request", lambda request: paths.append(urlsplit(request.url).path))
+        middle = box["y"] + box["height"] / 2
+        tab.mouse.move(box["x"] + 8, middle)
         tab.mouse.down()
-        tab.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2, steps=8)
-        expect(matching).not_to_have_text("24")
+        numbers = set()
+        for share in (0.3, 0.6, 0.01, 0.8):
+            tab.mouse.move(box["x"] + box["width"] * share, middle, steps=4)
+            wait_until(lambda: shows(tab, url, "min.car"))
+            numbers.add((field.input_value(), matching.inner_text()))
+        # Once, and no step asks again.
+        assert [path for path in paths if not path.startswith("/pictures/")] == ["/steps"]
+        assert len(numbers) == 4
+        assert ("", "24") in numbers
         tab.mouse.up()
         expect(tab).to_have_url(re.compile(r"\?min\.car=\d+$"))
-        field = tab.get_by_label("Car at least", exact=True)
         assert f"min.car={field.input_value()}" in tab.url
         dragged = matching.inner_text()
+        assert (field.input_value(), dragged) in numbers
         assert tab.locator("svg[aria-label^='Truck:']").get_attribute("aria-label") != before
 
         # By keys, and by an exact number.
@@ -64,6 +99,8 @@ def test_a_range_is_dragged_and_everything_follows(
         tab.keyboard.press("Home")
         expect(matching).to_have_text("24")
         expect(field).to_have_value("")
+        assert paths.count("/steps") == 1
+        assert "/drag" not in paths
         field.fill("100000")
         field.press("Enter")
         expect(tab).to_have_url(re.compile(r"min\.car=100000$"))
@@ -90,6 +127,7 @@ def test_a_range_is_dragged_and_everything_follows(
         expect(tab.locator("#gallery .thumb")).to_have_count(int(both))
         tab.get_by_role("link", name="Remove: camera front_center").click()
         expect(tab).to_have_url(re.compile(r"min\.car=100000$"))
+        tab.wait_for_load_state()  # its scripts hear of no field before
 
         # An error is shown where it happens, and goes with the next answer.
         field.fill("many")
@@ -118,6 +156,35 @@ def test_a_range_is_dragged_and_everything_follows(
         tab.get_by_role("button", name="Ask by SQL").click()
         expect(tab.locator("#sql")).to_contain_text("scene like '2026%'")
 
+        # Of a snapshot that the page does not show yet a slider's field asks, step by step.
+        tab.goto(url)
+        frames = httpx.get(f"{url}/v1/frames?limit=1", timeout=120).json()["frames"]
+        body = {"fkeys": [frames[0]["fkey"]], "values": {"quality": "bad"}}
+        httpx.post(f"{url}/v1/tags/marks", json=body, timeout=120).raise_for_status()
+        box = tab.get_by_label("Highest Car", exact=True).bounding_box()
+        assert box is not None
+        tab.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
+        tab.mouse.down()
+        paths.clear()
+        with tab.expect_response(re.compile("/drag")):
+            tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] / 2, steps=4)
+        expect(matching).not_to_have_text("24")
+        assert "/steps" in paths
+        tab.mouse.up()
+        expect(tab).to_have_url(re.compile(r"\?max\.car=\d+$"))
+
+        # A page of that snapshot has one answer for all of a move, of the other end, too.
+        tab.goto(url)
+        tab.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
+        tab.mouse.down()
+        paths.clear()
+        for share in (0.7, 0.3):
+            tab.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2, steps=4)
+            wait_until(lambda: shows(tab, url, "max.car"))
+        assert "/steps" in paths
+        assert "/drag" not in paths
+        tab.mouse.up()
+
 
 def test_frames_are_looked_at_and_marked_by_keys(
     catalogued: Path, tmp_path: Path, tab: Page
@@ -128,6 +195,20 @@ def test_frames_are_looked_at_and_marked_by_keys(
         until_ready(url)
         tab.goto(f"{url}/?scene=20260616_094856&camera=front_center")
         thumbs = tab.locator("#gallery .thumb a")
+        expect(thumbs).to_have_count(2)
+        # How they are shown is in the URL, and plays no part in which are found.
+        tab.get_by_label("Sort by").select_option("car desc")
+        expect(tab).to_have_url(re.compile(r"\?sort=car\+desc&"))
+        expect(tab.locator("#gallery .values-of").first).to_contain_text("car ")
+        tab.get_by_label("Over the pictures").select_option("label")
+        tab.get_by_label("Captions").fill("truck")
+        tab.get_by_label("Captions").press("Enter")
+        expect(tab.locator("#gallery .values-of").first).to_contain_text("truck ")
+        expect(tab.locator("#gallery .over").first).to_be_visible()
+        wait_until(lambda: drawn(tab, "#gallery .over"))
+        tab.locator("#matching").click()
+        tab.keyboard.press("o")
+        expect(tab.locator("#gallery .over").first).to_be_hidden()
         expect(thumbs).to_have_count(2)
         thumbs.first.focus()
         tab.keyboard.press("Space")
@@ -152,8 +233,16 @@ def test_frames_are_looked_at_and_marked_by_keys(
         assert serious(tab) == []
 
         tab.locator("h1").click()
+        expect(tab.locator("#place")).to_have_text("1 of 2")
+        first = tab.locator("#fkey").text_content()
         tab.keyboard.press("ArrowRight")
-        expect(tab.locator("#previous")).to_be_visible()
+        expect(tab.locator("#place")).to_have_text("2 of 2")
+        tab.keyboard.press("ArrowLeft")
+        expect(tab.locator("#fkey")).to_have_text(first or "")
+        ahead, behind = (tab.locator(which) for which in ("#next", "#previous"))
+        tab.keyboard.press("." if ahead.count() else ",")
+        expect(tab.locator("#place")).to_have_text("2 of 2")
+        expect(behind.or_(ahead).first).to_be_visible()
         tab.keyboard.press("c")
         expect(tab.locator("#marked")).to_contain_text("Removed quality from 1 frame")
         tab.goto(f"{url}/?is.quality=bad")
@@ -162,6 +251,23 @@ def test_frames_are_looked_at_and_marked_by_keys(
         tab.get_by_label("Leave out quality bad").check()
         expect(tab.locator("#matching")).to_have_text(str(FRAMES - 1))
         expect(tab.locator('input[name="is.quality"]')).not_to_be_checked()
+
+        # Everything found at once, and back; a note, and back.
+        tab.get_by_label("everything found").check()
+        tab.get_by_role("button", name="Mark", exact=True).click()
+        expect(tab.locator("#marked")).to_contain_text(f"Set quality=bad on {FRAMES - 1} frames")
+        expect(tab.get_by_label("everything found")).not_to_be_checked()
+        tab.locator("#matching").click()
+        tab.keyboard.press("z")
+        expect(tab.locator("#marked")).to_contain_text(f"of {FRAMES - 1} frames is as before")
+        tab.goto(f"{url}/?is.quality=bad")
+        expect(tab.locator("#matching")).to_have_text("1")
+        thumbs.first.click()
+        tab.get_by_label("Note").fill("look again")
+        tab.get_by_label("Note").press("Enter")
+        expect(tab.locator("#marked")).to_contain_text("Set note=look again on 1 frame")
+        tab.get_by_role("button", name="Undo").click()
+        expect(tab.locator("#marked")).to_contain_text("note of 1 frame is as before")
 
 
 def test_the_map_stays_open_while_the_question_changes(
@@ -305,6 +411,32 @@ def test_a_models_prediction_and_errors_lie_over_the_image(
         expect(tab.get_by_role("radio", name=re.compile("^Errors of first"))).to_be_checked()
         expect(overlay).to_have_attribute("src", re.compile("errors=true&classes=car$"))
         wait_until(lambda: drawn(tab, "#overlay"))
+        # The label beside it, at the same zoom; and what lies under the pointer.
+        tab.keyboard.press("s")
+        beside = tab.locator("#second .overlaid")
+        expect(beside).to_have_attribute("src", re.compile("^/pictures/overlays/.*classes=car$"))
+        tab.keyboard.press("+")
+        expect(beside).to_have_attribute("src", re.compile("width=8192"))
+        shapes = "each => [...each].map((one) => one.style.transform)"
+        zooms = tab.eval_on_selector_all(".pictures img", shapes)
+        assert len(set(zooms)) == 1
+        assert zooms[0].endswith("scale(1.6)")
+        tab.keyboard.press("0")
+        tab.keyboard.press("s")
+        corner = tab.locator(".pictures").first
+        corner.scroll_into_view_if_needed()
+        under = tab.locator("#under")
+
+        def points() -> bool:
+            corner.hover(position={"x": 4, "y": 4})
+            corner.hover(position={"x": 5, "y": 5})
+            return bool(re.fullmatch(r"Sky, [\d,]+ pixels; predicted: Car", under.inner_text()))
+
+        wait_until(points)
+        tab.keyboard.press("f")
+        expect(overlay).to_have_css("visibility", "hidden")
+        expect(overlay).to_have_css("visibility", "visible")
+        tab.keyboard.press("f")
         assert serious(tab) == []
         tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
         assert overflow(tab) <= 0

@@ -101,3 +101,21 @@ def test_a_dataset_is_searched_for(served: Served, tab: Page) -> None:
     expect(training.locator("select[name=dataset]")).to_have_value("city@1")
     expect(training.locator(".plan")).to_contain_text("city@1")
     assert serious(tab) == []
+
+
+def test_machines_are_checked_from_a_form(served: Served, tab: Page) -> None:
+    """What is wrong is said in the form; what its backend would be handed stands below it."""
+    tab.goto(f"{served.url}/new-job")
+    form = tab.get_by_role("form", name="Check machines before a training")
+    form.get_by_label("Timed steps").fill("5")
+    form.get_by_role("button", name="Check the machines").click()
+    expect(form.get_by_role("alert")).to_contain_text("steps 5: goes with synthetic")
+    form.get_by_label("Train ResNet-50").check()
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".dry")).to_contain_text("--synthetic --steps 5")
+    study = tab.get_by_role("form", name="Study how training scales")
+    study.get_by_label("Numbers of ranks").fill("1,2")
+    study.locator("select[name=dataset]").select_option("night-149@1")
+    study.get_by_role("button", name="What would be submitted").click()
+    expect(study.locator(".dry")).to_contain_text("training-r2")
+    assert serious(tab) == []

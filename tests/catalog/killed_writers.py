@@ -26,7 +26,7 @@ from catalog.tags import families
 from catalog.values import make_fkey
 from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
-KILLED_OPENING = 6
+KILLED_OPENING = 3
 LONGEST_S = 0.6
 
 

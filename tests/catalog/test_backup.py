@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 import tarfile
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -243,7 +244,7 @@ def test_beside_writers(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     store, records = open_store(home), records_of(home)
-    program = ["-m", "tests.catalog.writers", str(home), "2", "5"]
+    program = ["-m", "tests.catalog.writers", str(home), "2", "3"]
     backups: list[tuple[Path, Backup]] = []
 
     def back_up_again() -> None:
@@ -255,6 +256,7 @@ def test_beside_writers(tmp_path: Path) -> None:
         try:
             while writers.poll() is None:
                 back_up_again()
+                time.sleep(0.1)
         finally:
             writers.kill()
     back_up_again()

@@ -37,12 +37,12 @@ def kinds(findings: list[Finding]) -> list[str]:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("seed", SEEDS[:2])
+@pytest.mark.parametrize("seed", SEEDS[:1])
 def test_nothing_is_wrong_with_what_we_write(store: CatalogStore, seed: int) -> None:
     """Whatever was written, and compacted: nothing is found and nothing changes."""
     history = History(store, random.Random(seed))
     for _ in range(2):
-        history.write(8)
+        history.write(5)
         before = store.snapshot()
         for repair in (False, True):
             # The frames of these histories have no label file.

@@ -14,7 +14,7 @@ from tests.zygote import Forked
 pytestmark = pytest.mark.wide
 
 REPOSITORY = Path(__file__).parent.parent.parent
-WRITERS, COMMITS = 4, 10
+WRITERS, COMMITS = 4, 5
 
 
 @pytest.fixture(scope="module")

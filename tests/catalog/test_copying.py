@@ -28,11 +28,6 @@ from tests.catalog.some_rows import file, frame, local_places, open_store, sourc
 from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, postgres
 
-TEAM = [
-    pytest.param(backend, marks=pytest.mark.wide) for backend in ("postgres-folder", "postgres-s3")
-]
-"""Places that a catalog is copied to."""
-
 TABLES = ("metaocean_view", "lake.main.files", "lake.main.class_pixels", "lake.main.tags_frame")
 
 
@@ -88,13 +83,13 @@ def everything(store: CatalogStore) -> list[object]:
     return content
 
 
-@pytest.mark.parametrize("backend", TEAM)
+@pytest.mark.wide
 def test_a_copy_is_equal_and_goes_on(
-    backend: str, home: tuple[CatalogStore, RecordStore], tmp_path: Path
+    home: tuple[CatalogStore, RecordStore], tmp_path: Path
 ) -> None:
     """Every snapshot reads the same, records have their numbers, and both are written further."""
     store, records = home
-    target = new_location(backend, tmp_path / "team")
+    target = new_location("postgres-s3", tmp_path / "team")
     team_records = RecordStore(postgres().new())
     told: list[tuple[int, int]] = []
     copied = copy_catalog(
@@ -147,7 +142,8 @@ def test_what_is_there_is_not_touched(
     copy_catalog(store, target)
 
 
-@pytest.mark.parametrize("backend", TEAM)
+@pytest.mark.wide
+@pytest.mark.parametrize("backend", ["postgres-folder", "postgres-s3"])
 def test_nothing_is_left_of_a_copy_that_fails(
     backend: str, home: tuple[CatalogStore, RecordStore], tmp_path: Path
 ) -> None:
@@ -174,7 +170,8 @@ def test_nothing_is_left_of_a_copy_that_fails(
     assert recorded_sources(team_records) == []
     hidden.replace(lost)
     copy_catalog(store, target, (records, team_records))
-    assert everything(open_at(target)) == everything(store)
+    if backend == "postgres-folder":  # of the other one: test_a_copy_is_equal_and_goes_on
+        assert everything(open_at(target)) == everything(store)
 
 
 @pytest.mark.wide

@@ -1,4 +1,7 @@
-"""Snapshots, compaction, check, export and backup, wherever metadata and data lie."""
+"""Snapshots, compaction, check, export and backup of a catalog in PostgreSQL and S3.
+
+Of one in a home: test_compaction, test_check, test_backup, test_export.
+"""
 
 import random
 from pathlib import Path
@@ -14,50 +17,23 @@ from catalog.maintenance.compaction import compact
 from catalog.maintenance.export import export_parquet
 from catalog.maintenance.snapshot_diff import diff
 from catalog.records.store import RecordStore
-from catalog.storage.location import CatalogLocation
-from tests.catalog.backends import BACKENDS, EACH, new_location, open_at
-from tests.catalog.histories import AT_ONCE, History, State, held
+from tests.catalog.backends import new_location, open_at
+from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, open_store, source_names
 from tests.ingest.s3_server import moto
-from tests.postgres_server import postgres
-from tests.templates import Templates
+
+pytestmark = pytest.mark.wide
 
 
-def make_history(folder: Path) -> dict[int, State]:
-    """A local catalog of some commits: what its snapshots hold."""
-    written = write_history(new_location(BACKENDS[0], folder))
-    written.store.close()
-    return written.states
-
-
-def write_history(location: CatalogLocation) -> History:
+@pytest.fixture
+def history(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> History:
     """A catalog of some commits."""
-    written = History(open_at(location), random.Random(5))
-    written.write(8)
+    moto().sign_in(monkeypatch, tmp_path)
+    written = History(open_at(new_location("postgres-s3", tmp_path)), random.Random(5))
+    written.write(5)
     return written
 
 
-@pytest.fixture(params=EACH)
-def history(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    templates: Templates,
-    tmp_path: Path,
-) -> History:
-    """A catalog of some commits in one of the places."""
-    name = str(request.param)
-    if name == BACKENDS[0]:
-        states = templates.copy(make_history, tmp_path)
-        store = open_at(new_location(name, tmp_path))
-        return History(store, random.Random(6), dict(states))
-    if name.startswith("postgres"):
-        postgres()
-    if name.endswith("s3"):
-        moto().sign_in(monkeypatch, tmp_path)
-    return write_history(new_location(name, tmp_path))
-
-
-@pytest.mark.wide
 def test_old_snapshots_and_compaction(history: History) -> None:
     """Each snapshot is asked as it was; kept ones after compaction, too; expired ones are named."""
     store, states = history.store, history.states
@@ -77,7 +53,6 @@ def test_old_snapshots_and_compaction(history: History) -> None:
     assert {one.kind for one in check(store, {"d": snapshot})} <= {"frame_incomplete"}
 
 
-@pytest.mark.wide
 def test_a_reader_whose_files_are_deleted(history: History) -> None:
     """It is told to ask again, and answered then."""
     store = history.store
@@ -97,7 +72,6 @@ def test_a_reader_whose_files_are_deleted(history: History) -> None:
     assert held(store) == expected
 
 
-@pytest.mark.wide
 def test_check_repairs(history: History) -> None:
     """A view that is gone and a file of no commit are found and put right."""
     store = history.store
@@ -114,7 +88,6 @@ def test_check_repairs(history: History) -> None:
     assert {one.kind for one in check(store, {})} <= {"frame_incomplete"}
 
 
-@pytest.mark.wide
 def test_backup_comes_home(history: History, tmp_path: Path) -> None:
     """A backup of any place is restored into a home on this machine, and exported alike."""
     store, home = history.store, tmp_path / "new"

@@ -37,7 +37,7 @@ from catalog.tags import families
 from catalog.tags.tags import add_class_tags
 from catalog.values import key_of, make_fkey
 from query.statistics.class_statistics import class_report
-from tests.catalog.backends import EACH, clone, new_location, open_at, variables
+from tests.catalog.backends import EACH, WITH_MIXED, clone, new_location, open_at, variables
 from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names
 from tests.ingest.s3_server import moto
@@ -142,6 +142,7 @@ def test_a_reading_transaction_is_one_state(location: CatalogLocation) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("backend", WITH_MIXED, indirect=True)
 def test_made_once_and_opened_again(backend: str, tmp_path: Path) -> None:
     """The first store makes the catalog, the second finds it and what was written."""
     location = new_location(backend, tmp_path)
@@ -445,6 +446,7 @@ def test_another_format_is_refused(
         open_at(location)
 
 
+@pytest.mark.parametrize("backend", WITH_MIXED, indirect=True)
 def test_lost_data_files_and_lost_metadata(store: CatalogStore, location: CatalogLocation) -> None:
     """A Parquet file that is gone, or metadata gone beside data, is an error with the way back."""
     add(store, "a")

@@ -28,7 +28,7 @@ from tests.postgres_server import own_postgres, postgres
 pytestmark = pytest.mark.wide
 
 REPOSITORY = Path(__file__).parent.parent.parent
-KILLS = 20
+KILLS = 10
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ KILLS = 20
 def test_writers_killed_at_random_moments(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL, 20 times, from the making of the catalog on: nothing acknowledged is lost."""
+    """SIGKILL, ten times, from the making of the catalog on: nothing acknowledged is lost."""
     moto().sign_in(monkeypatch, tmp_path)
     location = new_location(backend, tmp_path)
     path = postgres().new() if backend.startswith("postgres") else tmp_path / "records.sqlite"

@@ -16,7 +16,10 @@ from tests.exports.test_training_exports import Drawn
 from tests.pipeline.homes import REPOSITORY
 
 READERS = Path(__file__).parent / "readers"
-ENVIRONMENTS = {"fiftyone": ".venv-fiftyone"}
+ENVIRONMENTS = {
+    "fiftyone": ".venv-fiftyone",
+    **dict.fromkeys(("tables", "openapi", "mlflow", "tensorboard"), ".venv-tools"),
+}
 """Where a reader's packages are; of the others `.venv-readers`."""
 
 pytestmark = pytest.mark.readers

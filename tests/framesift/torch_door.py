@@ -177,3 +177,37 @@ def test_a_frame_without_label(tmp_path: Path) -> None:
     (tmp_path / "classes.json").write_text(json.dumps(classes))
     with pytest.raises(BadFile, match="has no label"):
         TorchFrames(open_frames(tmp_path / "list.txt"))[0]
+
+
+def test_a_staging_fetches_in_the_order_of_the_sampler() -> None:
+    """A cache of half of the frames, processes that are forked and spawned, other ranks later."""
+    frames = TorchFrames(open_frames(os.environ["STAGED_MANIFEST"]))
+    source = open_frames(os.environ["SOURCE_MANIFEST"])
+    count, epochs = len(frames), 2
+
+    def check(sampler: FrameSampler, workers: int, start: str | None, rows: list[int]) -> None:
+        loader = DataLoader(
+            frames,
+            batch_size=2,
+            sampler=sampler,
+            num_workers=workers,
+            multiprocessing_context=start,
+        )
+        read = [image for images, _ in loader for image in images]
+        assert len(read) == len(rows)
+        for image, row in zip(read, rows, strict=True):
+            expected = labelled(source, row)[0]
+            assert np.array_equal(image.numpy().transpose(1, 2, 0), expected)
+
+    for workers, start in ((0, None), (2, "fork"), (1, "spawn")):
+        order = examples(count, 3, 2)
+        for epoch in range(epochs if start == "fork" else 1):
+            sampler = FrameSampler(frames, seed=3, batch_size=2)
+            sampler.set_epoch(epoch)
+            check(sampler, workers, start, [each.row for each in islice(order, count)])
+    state = {"read": 10, "frames": count, "seed": 3}
+    for rank in range(2):
+        sampler = FrameSampler(frames, rank, 2, seed=3, batch_size=2)
+        sampler.load_state_dict(state)
+        rest = examples(count, 3, 2, rank=rank, ranks=2, begin=10)
+        check(sampler, 2, "fork", [each.row for each in islice(rest, len(sampler))])

@@ -242,7 +242,7 @@ def test_any_stream_of_any_picture(seed: int) -> None:
 @pytest.mark.slow
 def test_nothing_beyond_a_buffer(tmp_path: Path) -> None:
     """The same with every access to an array checked, by Numba and in ingest.labels.words."""
-    program = "from tests.ingest.test_stretch_rows import agree\nfor seed in range(40): agree(seed)"
+    program = "from tests.ingest.test_stretch_rows import agree\nfor seed in range(20): agree(seed)"
     run = subprocess.run(
         [sys.executable, "-c", program],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,

@@ -31,12 +31,14 @@ def shell(script: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", script)
 
 
-def eventually(condition: Callable[[], object], seconds: float = 300.0) -> None:
+def eventually(
+    condition: Callable[[], object], seconds: float = 300.0, every_s: float = 0.1
+) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to hold"
-        time.sleep(0.1)
+        time.sleep(every_s)
 
 
 class Run:
@@ -59,12 +61,44 @@ class Run:
 
     def ended(self) -> JobStatus:
         """The status once it has ended."""
-        eventually(lambda: self.status.state in FINISHED)
+        # A scheduler's commands take 30 to 60 ms of CPU each time.
+        eventually(lambda: self.status.state in FINISHED, every_s=0.3)
         return self.status
 
     def log(self, stage: str, index: int = 0) -> str:
         """Output of a command."""
         return self.paths.log(stage, index).read_text()
+
+
+def torchrun_request(folder: Path, name: str, resources: Resources) -> JobRequest:
+    """A job that PyTorch's launcher starts, in whose place a script says how it was called."""
+    script = folder / "bin" / "torchrun"
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\necho "$(hostname) $RANK $*"\n')
+    script.chmod(0o755)
+    here = str(folder / name)
+    rank = (
+        PYTHON,
+        "-P",
+        "-m",
+        "pipeline.jobs.program.rank",
+        here,
+        here,
+        "--torchrun",
+        "--",
+        "train",
+    )
+    stage = Stage("run", (rank,), ranks=resources.ranks, launcher="torchrun")
+    path = f"{script.parent}:{os.environ['PATH']}"
+    return JobRequest(name, "run", (stage,), {"PATH": path}, 1, resources=resources)
+
+
+def called(line: str) -> dict[str, str]:
+    """The flags of a launcher's call, by their names; what stands before them is "by"."""
+    by, *flags = line.split(" --")
+    told = dict(flag.split("=", 1) for flag in flags if "=" in flag)
+    assert line.split(" -- ")[-1] == "train"
+    return {"by": by, **told}
 
 
 def fill_the_disk(backend: Backend, queue: JobQueue) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from ingest.labels.class_list import ClassList
 from pipeline.cache.lease import BEAT_FILE, LEASE_FILE, LEASES, MANIFESTS, USED_FILE
-from pipeline.manifest import HEADER_FILE, Manifest, ManifestHeader
+from pipeline.entry_name import HEADER_FILE
+from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 
 CLASSES = ClassList.from_colours({"#ff0000": "Car"})

@@ -32,7 +32,8 @@ from pipeline.cache.limits import Limits, change_limits, read_limits, write_limi
 from pipeline.cache.reservation import Reservation
 from pipeline.cache.stager import stager
 from pipeline.cache.status import Space, cache_status
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.entry_name import HEADER_FILE
+from pipeline.manifest import Manifest
 from tests.pipeline.cached import BYTES, foreign_lease, keys, stage, staged_names
 from tests.zygote import Forked
 

@@ -19,12 +19,21 @@ from api.services.datasets.new_dataset import divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError
 from catalog.records.tables import Dataset
+from pipeline.datasets import diff
 from pipeline.datasets.class_lists import tags_of
-from pipeline.datasets.diff import diff_datasets, diff_to_json, diff_to_rows
+from pipeline.datasets.diff import (
+    Changed,
+    DatasetDiff,
+    diff_datasets,
+    diff_to_json,
+    diff_to_rows,
+    diff_to_text,
+)
 from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
 from query.question.question import Question
 from tests.pipeline.homes import FRAMES, SAMPLE
+from tests.query.workbooks import workbook_columns
 
 
 def make(workspace: Workspace, name: str, where: str | None = None, **more: object) -> Dataset:
@@ -72,6 +81,29 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     assert same.scenes.distance.total_variation == 0
     first = diff_to_json(diff_datasets(workspace.records, front, cars, 1))
     assert (first["removed"], first["frames_removed"]) == (removed[:1], len(removed))
+
+
+@pytest.mark.parametrize("frames", [0, 1, 4, 5, 11])
+def test_a_differences_text_is_that_of_its_json(
+    monkeypatch: pytest.MonkeyPatch, frames: int
+) -> None:
+    """In pieces of two frames and with names that JSON escapes, to the character."""
+    monkeypatch.setattr(diff, "_TEXT_ROWS", 2)
+    names = [f'a:b:"quoted" \\ \n "moved": [ grün {number}' for number in range(frames)]
+
+    def changed(before: str | None, after: str | None, most: int) -> Changed:
+        rows = [{"fkey": name, "before": before, "after": after} for name in names[:most]]
+        schema = pa.schema([(name, pa.string()) for name in ("fkey", "before", "after")])
+        return Changed(len(names), pa.Table.from_pylist(rows, schema))
+
+    empty = diff.Compared((), None)
+    difference = DatasetDiff(
+        'one "added": [', "other", (3, 4), changed(None, "a", 11), changed("b", None, 1),
+        changed("a", 'b"', 3), empty, empty, empty, empty,
+    )  # fmt: skip
+    expected = json.dumps(diff_to_json(difference), indent=2, ensure_ascii=False)
+    assert "".join(diff_to_text(difference)) == expected
+    assert list(json.loads(expected))[7:10] == ["added", "removed", "moved"]
 
 
 def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
@@ -130,14 +162,15 @@ def test_tables_hold_the_manifests_rows(
 
 
 def test_tables_in_their_readers(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
-    """DuckDB and pandas read CSV, Parquet and JSON lines alike: rows, columns, sums, splits."""
+    """CSV, Parquet, JSON lines and a workbook are read alike: rows, columns, sums, splits."""
     manifest, tags = exported
-    for suffix in ("csv", "parquet", "jsonl"):
+    for suffix in ("csv", "parquet", "jsonl", "xlsx"):
         write_export(manifest, tags, suffix, tmp_path / f"frames.{suffix}")
     whole = pq.read_table(tmp_path / "frames.parquet").to_pandas()
     read = {
         "csv": pd.read_csv(tmp_path / "frames.csv"),
         "jsonl": pd.read_json(tmp_path / "frames.jsonl", lines=True),
+        "xlsx": pd.DataFrame(workbook_columns((tmp_path / "frames.xlsx").read_bytes())),
     }
     for table in read.values():
         assert list(table.columns) == list(whole.columns)

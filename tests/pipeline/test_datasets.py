@@ -32,6 +32,7 @@ from pipeline.datasets.visible_datasets import visible_part
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from query.frames import frame_portions
+from query.frames.file_versions import with_label_sizes_and_versions
 from query.frames.select_frames import select_frames
 from query.question.label_range import LabelRange
 from query.question.question import Question
@@ -211,6 +212,20 @@ def test_portions_make_the_same_dataset(
     one, other = (Manifest.read(Path(d.manifest)) for d in (whole, portioned))
     assert one.frames.equals(other.frames)
     assert one.header.splits == other.header.splits
+
+
+def test_a_file_of_the_same_hash_is_not_the_frames(workspace: Workspace) -> None:
+    """A name decides and no hash: with each other's hashes no frame has its label's version."""
+    hashes = ["image_hash", "label_hash"]
+    with frame_portions.frame_portions(workspace.catalog, Question(), None, ()) as portions:
+        rows = portions._rows("true", None)
+        assert with_label_sizes_and_versions(portions._cursor, rows).num_rows == FRAMES
+        others = rows.slice(1).select(hashes)
+        others = pa.concat_tables([others, rows.slice(0, 1).select(hashes)])
+        for name in hashes:
+            index = rows.column_names.index(name)
+            rows = rows.set_column(index, name, others[name])
+        assert with_label_sizes_and_versions(portions._cursor, rows).num_rows == 0
 
 
 def counted(

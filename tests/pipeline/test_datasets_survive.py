@@ -27,7 +27,8 @@ from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
 from ingest.scan.change_source import remove_source
 from pipeline.datasets.check_artifacts import check_artifacts
-from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.entry_name import HEADER_FILE
+from pipeline.manifest import Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.stage import newest_manifest, stage_dataset
 from query.question.question import Question

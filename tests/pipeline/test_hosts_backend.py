@@ -18,7 +18,14 @@ from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
-from tests.pipeline.backend_suite import BackendSuite, Run, eventually, shell
+from tests.pipeline.backend_suite import (
+    BackendSuite,
+    Run,
+    called,
+    eventually,
+    shell,
+    torchrun_request,
+)
 from tests.pipeline.homes import REPOSITORY
 from tests.two_hosts import Machines, two_hosts
 
@@ -89,6 +96,23 @@ class TestHosts(BackendSuite):
             f"{second} 3 4 1 2",
         ]
         assert f"met ['1@{first}', '2@{second}', '3@{second}']" in run.log("run", 0)
+
+    def test_torchrun_starts_once_on_each_machine(self, backend: Backend, queue: JobQueue) -> None:
+        """For two ranks on one and one on the other, which meet at the first machine's address."""
+        run = Run(backend, queue, torchrun_request(queue.folder, "launched", Resources(ranks=3)))
+        assert run.ended().state == "done", run.status
+        first, second = (called(run.log("run", task).splitlines()[-1]) for task in range(2))
+        assert not run.paths.log("run", 2).exists()
+        one, other = self.machines.names
+        assert (first["by"], second["by"]) == (f"{one} 0", f"{other} 2")
+        assert (first["nproc-per-node"], second["nproc-per-node"]) == ("2", "1")
+        assert (first["rdzv-conf"], second["rdzv-conf"]) == ("is_host=true", "is_host=false")
+        address = first["local-addr"]
+        assert address not in (second["local-addr"], "127.0.0.1", "")
+        for told in (first, second):
+            assert told["rdzv-endpoint"].startswith(f"{address}:")
+            assert told["rdzv-endpoint"] == first["rdzv-endpoint"]
+            assert (told["nnodes"], told["rdzv-id"]) == ("2", "launched-1")
 
     def test_one_rank_on_each_machine(self, backend: Backend, queue: JobQueue) -> None:
         """As the request says; shards take the slots in turn."""

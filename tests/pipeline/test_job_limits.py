@@ -20,7 +20,7 @@ from pipeline.jobs.accounting.quotas import check_quota
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.resources import Resources
-from pipeline.jobs.submit import resume
+from pipeline.jobs.submit import check_resumable, resume
 from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import eventually, shell
 
@@ -58,6 +58,16 @@ def test_a_quota_counts_one_user_s_unfinished_jobs(workspace: Workspace, tmp_pat
         check_quota(records, queue, 2)
     check_quota(records, replace(queue, ranks_each=None), 99)
     check_quota(records, replace(queue, user="otto", jobs_each=1), 4)
+
+
+def test_a_job_that_is_being_cancelled_is_told_of() -> None:
+    """It has time to end, in which nothing goes on with it; one that nobody cancelled just runs."""
+    job = Job(name="slow", kind="train", state="running", is_cancelled=True)
+    with pytest.raises(InvalidInput, match="job slow is being cancelled: framesift jobs wait slow"):
+        check_resumable(job)
+    job.is_cancelled = False
+    with pytest.raises(InvalidInput, match=r"job slow is running: .* once it has ended"):
+        check_resumable(job)
 
 
 @pytest.mark.attacks

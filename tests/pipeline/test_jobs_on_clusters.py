@@ -1,7 +1,8 @@
-"""Jobs that choose and stage their frames before they run, on a real Slurm and behind ssh."""
+"""Jobs that choose and stage their frames before they run, on clusters and behind ssh."""
 
 import subprocess
 import tarfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,32 +12,46 @@ from api.services.datasets.new_dataset import make_dataset
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, JobFailed
-from catalog.records.jobs import recorded_job
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.values import now
 from pipeline.job_state import FINISHED
-from pipeline.jobs.backends.slurm.standing import Handle
+from pipeline.jobs.backends.batch.standing import Handle
 from pipeline.jobs.follow import cancel, refresh, wait
-from pipeline.jobs.request import JobPaths
+from pipeline.jobs.request import JobPaths, read_json
 from query.question.label_range import LabelRange
 from query.question.question import Question
+from tests.api.servers import FRAMESIFT, environment, framesift
+from tests.pipeline.backend_suite import eventually
+from tests.pipeline.clusters import BACKENDS, cluster_of, ended_well, traces
 from tests.pipeline.homes import SAMPLE, make_home, open_home
-from tests.pipeline.test_local_jobs import eventually
 from tests.pipeline.test_slurm_backend import hurry
 from tests.slurm_cluster import slurm_cluster
 from tests.two_hosts import two_hosts
+from training.run.metrics_log import read_metrics
 
 COMMAND = "sh -c 'cut -f 1 {files} | xargs -n 1 head -c 4 > {job}/heads; hostname > {job}/host'"
+SECRET = "a-key-that-no-job-may-see-0123456789"
 CARS = Question(ranges=(LabelRange(tag="car", lowest=1),), limit=2)
+
+
+def archived_home(folder: Path, home: Path) -> Workspace:
+    """A home whose frames lie in a tar archive: a job has to stage them."""
+    with tarfile.open(folder / "a2d2.tar", "w") as archive:
+        archive.add(SAMPLE, ".")
+    make_home(home, folder / "a2d2.tar")
+    return open_home(home)
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Workspace:
-    """A home whose frames lie in a tar archive: a job has to stage them."""
-    with tarfile.open(tmp_path / "a2d2.tar", "w") as archive:
-        archive.add(SAMPLE, ".")
-    odd = tmp_path / "%j-run[12]*?"  # which Slurm, a shell or DuckDB would take for something else
-    make_home(odd / "home", tmp_path / "a2d2.tar")
-    return open_home(odd / "home")
+    """One at a path which Slurm, a shell or DuckDB would take for something else."""
+    return archived_home(tmp_path, tmp_path / "%j-run[12]*?" / "home")
+
+
+@pytest.fixture
+def plain_home(tmp_path: Path) -> Workspace:
+    """One at a path that blaunch and pbs_tmrsh hand on as it is."""
+    return archived_home(tmp_path, tmp_path / "home")
 
 
 def run(
@@ -54,6 +69,81 @@ def run(
     assert (job.dataset, job.backend) == ("few@1", backend)
     output = Path(job.paths["output"])
     assert (output / "heads").read_bytes() == b"\x89PNG" * 2
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_program_on_a_question(
+    backend: str, home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The home's machine chooses and fetches, a host of the cluster runs the program."""
+    with cluster_of(backend, tmp_path, home.home) as cluster:
+        for name, value in cluster.items():
+            monkeypatch.setenv(name, value)
+        run(home, backend, None, CARS, "select", "stage", "prepare", "run", "evict")
+        assert ended_well(cluster)
+
+
+@pytest.mark.training
+@pytest.mark.parametrize(("backend", "kind"), [("lsf", "predict"), ("kubernetes", "validate")])
+def test_questions_are_trained_and_scored(
+    backend: str, kind: str, plain_home: Workspace, tmp_path: Path
+) -> None:
+    """As users submit them: two ranks over two hosts train, an array of two shards scores.
+
+    On Kubernetes in two pods each, of another user than this one. What submits and drives the
+    training is killed while it runs, and another command drives on: one run. No key is where
+    programs run. Start-up of TensorFlow is most of the test: one of the two kinds that have shards
+    on each, and PBS begins its ranks as LSF does.
+    """
+    keys = {"FRAMESIFT_SECRET_KEY": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET}
+    asked = (
+        "--range", "car=1:", "--limit", "4", "--backend", backend, "--workers", "2",
+        "--resource", "ranks_per_node=1",
+    )  # fmt: skip
+    train = (
+        "train", *asked, "--name", "net", "--save-as", "cars", "--max-steps", "2",
+        "--batch-size", "1", "--height", "32", "--width", "48", "--no-prepare",
+        "--divide", "train=0.5,validation=0.5", "--split-by", "frame", "--allow-leakage",
+    )  # fmt: skip
+    score = kind, "net", *asked, "--name", "score", "--save-as", "scored", "--evict"
+    home, records = plain_home.home, plain_home.records
+
+    def steps(name: str) -> list[str]:
+        job = recorded_job(records, name)
+        assert {task.state for task in job.tasks} == {"done"}
+        assert [(task.backend, task.attempt) for task in job.tasks if task.name == "run"] == [
+            (backend, 1)
+        ]
+        return [task.name for task in job.tasks]
+
+    def is_running() -> bool:
+        assert driver.poll() is None
+        tasks = (task for job in recorded_jobs(records) for task in job.tasks)
+        return any((task.name, task.state) == ("run", "running") for task in tasks)
+
+    with cluster_of(backend, tmp_path, home) as cluster:
+        variables = {**keys, **cluster}
+        with subprocess.Popen([FRAMESIFT, *train], env=environment(home, variables)) as driver:
+            try:
+                eventually(is_running, every_s=0.3)
+            finally:
+                driver.kill()
+        for command in (("jobs", "wait", "net"), score):
+            ended = framesift(home, *command, variables=variables)
+            assert ended.returncode == 0, ended.stderr
+        assert steps("net") == ["select", "stage", "prepare", "run", "collect"]
+        assert steps("score") == ["select", "stage", "prepare", "run", "collect", "evict"]
+        model = JobPaths(plain_home.jobs / "net").model
+        assert [begun["workers"] for begun in read_json(model / "run.json")["begun"]] == [2]
+        assert [line["step"] for line in read_metrics(model)] == [1, 2]
+        assert ended_well(cluster)
+        tasks = Counter(task["job"] for task in cluster.tasks())
+        # Of the training, and shards.
+        assert sorted(tasks.values())[-2:] == ([2, 2] if backend == "kubernetes" else [1, 2])
+        assert SECRET not in traces(cluster)
+    written = (file for file in plain_home.jobs.rglob("*") if file.is_file())
+    assert not [file for file in written if SECRET.encode() in file.read_bytes()]
 
 
 @pytest.mark.slurm

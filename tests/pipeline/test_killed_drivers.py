@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from query.question.label_range import LabelRange
 from query.question.question import Question
 from tests.api.servers import FRAMESIFT, environment
 from tests.disks import small_disk
+from tests.pipeline.clusters import BACKENDS, cluster_of
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.jobs import submit_commands
 from tests.pipeline.test_local_jobs import shell
@@ -32,21 +34,33 @@ _KILLED_TIMES = 8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_driver_that_is_killed_anywhere(catalogued: Path, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("backend", "seed"),
+    [*(("local", seed) for seed in range(3)), *((backend, 0) for backend in BACKENDS)],
+)
+def test_a_driver_that_is_killed_anywhere(
+    backend: str, seed: int, catalogued: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Again and again: each step is done, the program ran once, the dataset is one version."""
     workspace = open_home(copy_home(catalogued, tmp_path))
-    jobs = Session(workspace, is_command=True).jobs
-    cars = Question(ranges=(LabelRange(tag="car", lowest=1),), limit=2)
-    name = jobs.run(None, "sh -c 'echo ran >> {job}/ran'", question=cars, attempts=3).name
-    pauses = random.Random(seed)
-    daemon = [str(FRAMESIFT), "jobs", "daemon", "--until-done"]
-    for _ in range(_KILLED_TIMES):
-        driver = subprocess.Popen(daemon, env=environment(workspace.home), start_new_session=True)
-        time.sleep(pauses.uniform(1.0, 6.0))
-        os.kill(driver.pid, signal.SIGKILL)
-        driver.wait()
-    subprocess.run(daemon, env=environment(workspace.home), check=True, timeout=600)
+    with ExitStack() as stack:
+        if backend != "local":
+            cluster = stack.enter_context(cluster_of(backend, tmp_path, workspace.home))
+            for variable, value in cluster.items():
+                monkeypatch.setenv(variable, value)
+        jobs = Session(workspace, is_command=True).jobs
+        cars = Question(ranges=(LabelRange(tag="car", lowest=1),), limit=2)
+        command = "sh -c 'echo ran >> {job}/ran'"
+        name = jobs.run(None, command, question=cars, attempts=3, backend=backend).name
+        pauses = random.Random(seed)
+        daemon = [str(FRAMESIFT), "jobs", "daemon", "--until-done"]
+        env = environment(workspace.home)
+        for _ in range(_KILLED_TIMES):
+            driver = subprocess.Popen(daemon, env=env, start_new_session=True)
+            time.sleep(pauses.uniform(1.0, 6.0))
+            os.kill(driver.pid, signal.SIGKILL)
+            driver.wait()
+        subprocess.run(daemon, env=env, check=True, timeout=600)
     job = recorded_job(workspace.records, name)
     assert (job.state, job.error) == ("done", "")
     assert (Path(job.paths["output"]) / "ran").read_text() == "ran\n"

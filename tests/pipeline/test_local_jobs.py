@@ -488,7 +488,7 @@ def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
     os.kill(ProcessId.parse(handles["killed"]).pid, signal.SIGKILL)
     LOCAL.cancel(handles["first"], paths("first"))
     eventually(lambda: state("second") == "running")
-    eventually(lambda: read_json(paths("third").status)["waits"] == "for one of 1 slot")
+    eventually(lambda: read_json(paths("third").status).get("waits") == "for one of 1 slot")
     LOCAL.cancel(handles["third"], paths("third"))
     assert ended(handles["third"], tmp_path / "third").state == "cancelled"
     LOCAL.cancel(handles["second"], paths("second"))

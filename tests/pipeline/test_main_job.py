@@ -16,7 +16,7 @@ from pipeline.jobs.backends.process import ProcessId
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
 from tests.pipeline.homes import SAMPLE, open_home
-from tests.training.drawn_home import ask
+from tests.training.drawn_home import TINY_JOB, ask
 
 SCENES = 3
 
@@ -92,8 +92,7 @@ def test_an_ended_training_leaves_no_worker(home: Path, how: str) -> None:
     """Cancelled, or its runner killed: Horovod's launcher and every worker are gone."""
     name = f"ended-{how}"
     ask(home, "train", "few", "--workers", "2", "--max-steps", "100000", "--batch-size", "2",
-        "--height", "64", "--width", "96", "--name", name, "--attempts", "1",
-        "--detach")  # fmt: skip
+        "--name", name, "--attempts", "1", "--detach", *TINY_JOB)  # fmt: skip
     deadline = time.monotonic() + 600
     while not ask(home, "jobs", "show", name)["metrics"].get("step"):
         assert time.monotonic() < deadline, framesift(home, "jobs", "logs", name).stdout

@@ -19,10 +19,9 @@ from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from framesift.data import open_frames
 from ingest.labels.class_list import ClassList
 from pipeline.datasets.row_counts import class_matrix
-from pipeline.entry_name import versioned_key
+from pipeline.entry_name import HEADER_FILE, versioned_key
 from pipeline.manifest import (
     FRAMES_FILE,
-    HEADER_FILE,
     Manifest,
     ManifestHeader,
 )

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from catalog.errors import FramesiftError, InvalidInput, UnknownName
-from pipeline.runs.orders import ORDERS, Order, Prediction, Program, Training, Validation, order_of
+from pipeline.runs.job_order import JobOrder
+from pipeline.runs.job_orders import JOB_ORDERS, job_order_of
+from pipeline.runs.orders import Prediction, Program, Training, Validation
+from pipeline.runs.preflight_order import Preflight
+from pipeline.runs.scaling_order import Scaling
 from pipeline.runs.setting import Setting, rows
 
 EACH = (
@@ -14,14 +18,16 @@ EACH = (
     Validation(question={"where": "car > 0"}, model="first@best", slices=("weather",), evict=True),
     Prediction(dataset="bikes@2", model="first", start_after=5.0),
     Program(dataset="bikes", command="echo {files}", ranks=2, resources={"gpus": 1}),
+    Preflight(ranks=4, synthetic=True, steps=5, path="/gpfs", backend="slurm"),
+    Scaling(dataset="bikes@2", ranks=(1, 4), repeats=3, max_steps=3, augment=("mirror",)),
 )
 
 
 @pytest.mark.parametrize("order", EACH)
-def test_an_order_comes_back_from_its_json(order: Order) -> None:
+def test_an_order_comes_back_from_its_json(order: JobOrder) -> None:
     """Which has what differs from the defaults, and nothing else."""
     data = order.as_json()
-    assert order_of(data) == order
+    assert job_order_of(data) == order
     assert data["kind"] == order.kind
     usual = {field.name: field.default for field in dataclasses.fields(order)}
     assert all(usual[name] != value for name, value in data.items() if name != "kind")
@@ -63,6 +69,16 @@ def test_an_order_comes_back_from_its_json(order: Order) -> None:
             "expected mirror",
         ),
         ({"kind": "run", "dataset": "a", "command": "x", "folder": "."}, InvalidInput, "absolute"),
+        ({"kind": "preflight", "through": "mpi"}, InvalidInput, "through mpi: expected horovod or"),
+        ({"kind": "preflight", "path": "data"}, InvalidInput, "path data: expected an absolute"),
+        ({"kind": "preflight", "batch_size": 4}, InvalidInput, "batch size 4: goes with synthetic"),
+        (
+            {"kind": "preflight", "synthetic": True, "through": "torch"},
+            InvalidInput,
+            "leave out through torch",
+        ),
+        ({"kind": "preflight", "dataset": "a", "evict": True}, UnknownName, "evict"),
+        ({"kind": "scaling", "dataset": "a", "workers": 2}, UnknownName, "workers"),
         ({"kind": "run", "dataset": "a", "command": "x", "prepare": "9"}, InvalidInput, "WIDTHxH"),
     ],
 )
@@ -71,7 +87,7 @@ def test_what_an_order_refuses(
 ) -> None:
     """Before anything is read: what was given, and what was expected."""
     with pytest.raises(error, match=words):
-        order_of(data).check()
+        job_order_of(data).check()
 
 
 def test_numbers_of_a_setting() -> None:
@@ -89,10 +105,10 @@ def test_numbers_of_a_setting() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ORDERS)
+@pytest.mark.parametrize("kind", JOB_ORDERS)
 def test_each_row_has_words(kind: str) -> None:
     """And a default that its bounds allow."""
-    settings = rows(ORDERS[kind])
+    settings = rows(JOB_ORDERS[kind])
     assert len({row.name for row in settings}) == len(settings) > 8
     for row in settings:
         assert row.setting.help.endswith("."), row.name

@@ -16,13 +16,15 @@ from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.datasets import complete_dataset
 from catalog.records.tables import Job
 from framesift.data import Classes, open_frames
+from pipeline.cache.limits import Limits, write_limits
 from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.launch import on_this_machine
+from pipeline.jobs.backends.log_end import was_killed, why_failed
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.program.command_line import CommandLine
 from pipeline.jobs.program.hand_over import hand_over_form
 from pipeline.jobs.program.paths import ProgramPaths
-from pipeline.jobs.program.rank import Rank
+from pipeline.jobs.program.rank import Rank, torchrun
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.manifest import Manifest
@@ -35,6 +37,7 @@ from tests.pipeline.jobs import describe_order, submit_order
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_local_jobs import eventually
 from tests.pipeline.test_prepared import staged
+from tests.pipeline.test_reading_through import size_of
 from tests.training.drawn_frames import draw_frames, every_fourth
 
 SPLIT = "train=0.75,validation=0.25"
@@ -119,6 +122,59 @@ def test_two_ranks_get_files_classes_manifest_and_variables(
             report_file(job, name, tells_paths=True)
 
 
+READS = """
+import json, os, sys
+from framesift.data import open_frames
+at = int(os.environ["RANK"])
+read = []
+for place in sys.argv[1:3]:
+    frames = open_frames(place)
+    for name, (image, ids) in zip(frames.names[at::2], frames.shard(at, 2)):
+        read.append([name, list(image.shape), list(ids.shape)])
+with open(f"{sys.argv[3]}/{at}.json", "w") as file: json.dump(read, file)
+"""
+
+
+@pytest.mark.wide
+def test_ranks_wait_for_what_is_staged_beside_them(workspace: Workspace, tmp_path: Path) -> None:
+    """Proves two read every frame of list and manifest through a cache of half of the dataset."""
+    dataset = make(workspace, "all", split=SPLIT)
+    write_limits(workspace.cache, Limits(hard_bytes=size_of(dataset) // 2))
+    program = tmp_path / "reads.py"
+    program.write_text(READS)
+    job = run(
+        workspace, "waits", sys.executable, str(program), "{manifest}", "{files}", "{job}",
+        ranks=2, start_after=5.0,
+    )  # fmt: skip
+    assert (job.state, job.error) == ("done", "")
+    output = ProgramPaths(Path(job.paths["folder"])).output
+    read = [json.loads((output / f"{rank}.json").read_text()) for rank in range(2)]
+    manifest = Manifest.read(Path(dataset.manifest))
+    assert len(read[0]) + len(read[1]) == 2 * len(manifest)
+    assert all(image == [*ids, 3] for each in read for _, image, ids in each)
+    assert {name for each in read for name, _, _ in each} >= set(
+        manifest.frames["fkey"].to_pylist()
+    )
+    assert job.request["settings"]["start_after"] == 5
+    assert len(list(workspace.cache.rglob("*~*.png"))) < 2 * len(manifest)
+
+
+@pytest.mark.wide
+def test_a_program_whose_file_cannot_be_had_says_so(own_source: Workspace, tmp_path: Path) -> None:
+    """Proves that it fails with the file's name and does not hang."""
+    dataset = make(own_source, "all")
+    lost = Manifest.read(Path(dataset.manifest)).image_paths()[3]
+    Path(lost).unlink()
+    program = tmp_path / "reads.py"
+    program.write_text(READS.replace('int(os.environ["RANK"])', "1"))
+    job = run(
+        own_source, "lacks", sys.executable, str(program), "{manifest}", "{files}", "{job}",
+        start_after=0.0,
+    )  # fmt: skip
+    assert job.state == "failed"
+    assert lost in job.error
+
+
 @pytest.mark.wide
 def test_a_rank_that_fails_fails_the_job(workspace: Workspace, tmp_path: Path) -> None:
     """Proves the others end, the error is the program's own, and a next attempt goes on there."""
@@ -165,6 +221,8 @@ def test_what_cannot_be_is_refused_before_anything_runs(workspace: Workspace) ->
     assert "ranks 0" in refused("python", ranks=0)
     assert "may have at most 8" in refused("python", ranks=9)
     assert "absolute path" in refused("python", folder="here")
+    assert "prepare decodes all" in refused("python {prepared}", prepare="48x30", start_after=5.0)
+    assert "nothing is staged" in refused("python {files}", stage=False, start_after=5.0)
     assert "zero byte" in refused("python \0")
     assert not list(workspace.jobs.glob("run-*"))
 
@@ -245,6 +303,57 @@ def test_how_launchers_tell_ranks() -> None:
     ours = {"FRAMESIFT_RANK": "0", "FRAMESIFT_RANKS": "4", "MASTER_ADDR": "node7"}
     assert Rank.of(slurm | ours) == Rank(0, 4, 0, 0, "node7")
     assert Rank.of({"SLURM_PROCID": "0"}) == Rank(0, 1, 0, 1, "127.0.0.1")
+    nodes = {"SLURM_NODEID": "1", "SLURM_STEP_NUM_NODES": "3"}
+    assert Rank.of(slurm | nodes) == Rank(3, 6, 1, 2, "127.0.0.1", 1, 3)
+    assert Rank.of(ours | nodes | {"FRAMESIFT_NODE": "2", "FRAMESIFT_NODES": "4"}).node == 2
+    variables = Rank(3, 6, 1, 2, "node0", 1, 3).variables(29_500)
+    assert (variables["NODE_RANK"], variables["GROUP_RANK"]) == ("1", "1")
+
+
+def test_torchrun_is_the_command_s_python_s_own() -> None:
+    """Proves one launcher of a machine starts its ranks, anew never, and where they meet."""
+    rank = Rank(2, 3, 0, 1, "127.0.0.1", 1, 2)
+    command = torchrun(rank, 29_500, "mine-2", ["/venv/bin/python3.11", "-u", "train.py"])
+    assert command == [
+        "/venv/bin/python3.11", "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1",
+        "--max-restarts=0", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:29500",
+        "--rdzv-id=mine-2", "--rdzv-conf=is_host=false", "--local-addr=127.0.0.1", "--no-python",
+    ]  # fmt: skip
+    assert torchrun(rank, 29_500, "mine-2", ["train"])[:2] == ["torchrun", "--nnodes=2"]
+    first = replace(rank, rank=0, node=0)
+    assert "--rdzv-conf=is_host=true" in torchrun(first, 29_500, "mine-2", ["pythonic"])
+
+
+TORCHRUN_SAYS = """ValueError: no such class
+W1129 03:47:27.561000 9 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 2
+E1129 03:47:27.579000 9 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 3)
+Traceback (most recent call last):
+Failures:
+[1]:
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 2)  (SIGTERM)
+Root Cause (first observed failure):
+[0]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : 3 (pid: 3)
+  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+=======================================================
+"""
+
+
+def test_what_torchrun_says_of_its_ranks(tmp_path: Path) -> None:
+    """Proves the error is that of the rank that failed first, and that a killed one is lost."""
+    log = tmp_path / "run-0.log"
+    log.write_text(TORCHRUN_SAYS)
+    why = why_failed("run 0", log, 1, 1)
+    assert why == f"run 0 ended with exit code 1: ValueError: no such class; see {log}"
+    assert not was_killed(log, 1, 1)
+    for code, reason in ((-9, "a worker of run 0 was killed by signal 9"), (75, "run 0 ended")):
+        log.write_text(
+            TORCHRUN_SAYS.replace("exitcode  : 3 (pid: 3)", f"exitcode  : {code} (pid: 3)")
+        )
+        assert why_failed("run 0", log, 1, 1).startswith(reason)
+        assert was_killed(log, 1, 1)
 
 
 def test_a_command_line_reads_and_writes_itself() -> None:

@@ -5,16 +5,20 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.jobs.program.scalars import scalars_of
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import stage_dataset
-from tests.api.servers import environment, framesift
+from tests.api.servers import environment, framesift, wait_until
 from tests.pipeline.homes import REPOSITORY, copy_home, open_home
 from tests.pipeline.test_datasets import make
 from tests.zygote import Forked
@@ -93,14 +97,30 @@ def packages_with(module: str, folder: Path) -> str:
     return str(packages)
 
 
+def check_training(home: Path, status: int, printed: str, job: dict[str, Any], made: str) -> None:
+    """Check that a training ended with this file and a loss, which `jobs wait` shows."""
+    assert (status, job["state"]) == (0, "done"), printed
+    assert 0 < job["metrics"]["loss"] < 10
+    curve = scalars_of(Path(job["paths"]["folder"])).curves["loss"]
+    assert curve.steps == [*range(1, job["metrics"]["step"] + 1)]
+    assert curve.values[-1] == job["metrics"]["loss"]
+    assert job["metrics"]["checkpoints"][-1]["step"] == job["metrics"]["step"]
+    assert "warnings" not in job["metrics"]
+    assert "Traceback" not in printed
+    assert re.search(rf"loss +{job['metrics']['loss']:.4g}", printed)
+    assert Path(job["paths"]["output"], made).stat().st_size > 0
+    waited = framesift(home, "jobs", "wait", "example")
+    assert (waited.returncode, waited.stderr) == (0, "")
+
+
 @pytest.mark.training
-def test_the_evaluation_example(catalogued: Path, tmp_path: Path) -> None:
-    """A trained model's predictions, by two ranks, are a report with calibration and cells."""
+def test_the_examples_of_pytorch(catalogued: Path, tmp_path: Path) -> None:
+    """One trains, and its model's predictions, by two ranks, are a report with calibration."""
     packages = packages_with("torch", tmp_path)
     home, manifest = city(catalogued, tmp_path, staged=True)
     training = command_of("train_pytorch.py")
-    status, printed, _ = typed(home, tmp_path, training, PYTHONPATH=packages)
-    assert status == 0, printed
+    status, printed, job = typed(home, tmp_path, training, PYTHONPATH=packages)
+    check_training(home, status, printed, job, "model.pt")
     shutil.copy(home / "jobs" / "example" / "output" / "model.pt", tmp_path / "examples")
     assert framesift(home, "jobs", "remove", "example").returncode == 0
     status, printed, job = typed(
@@ -120,21 +140,51 @@ def test_the_evaluation_example(catalogued: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.training
-@pytest.mark.parametrize(
-    ("example", "module", "made"),
-    [("train_tf_data.py", "tensorflow", "weights.npz"), ("train_pytorch.py", "torch", "model.pt")],
-)
-def test_the_training_examples(
-    catalogued: Path, tmp_path: Path, example: str, module: str, made: str
-) -> None:
-    """Each ends with weights and a loss, which the command and `jobs wait` show."""
-    packages = packages_with(module, tmp_path)
+def test_the_training_example_of_tensorflow(catalogued: Path, tmp_path: Path) -> None:
+    """It ends with weights and a loss, which the command and `jobs wait` show."""
+    packages = packages_with("tensorflow", tmp_path)
     home, _ = city(catalogued, tmp_path, staged=True)
-    status, printed, job = typed(home, tmp_path, command_of(example), PYTHONPATH=packages)
-    assert (status, job["state"]) == (0, "done"), printed
-    assert 0 < job["metrics"]["loss"] < 10
-    assert "Traceback" not in printed
-    assert re.search(rf"loss +{job['metrics']['loss']:.4g}", printed)
-    assert Path(job["paths"]["output"], made).stat().st_size > 0
-    waited = framesift(home, "jobs", "wait", "example")
-    assert (waited.returncode, waited.stderr) == (0, "")
+    arguments = command_of("train_tf_data.py")
+    status, printed, job = typed(home, tmp_path, arguments, PYTHONPATH=packages)
+    check_training(home, status, printed, job, "weights.npz")
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("example", ["train_tf_data.py", "train_pytorch.py"])
+def test_a_killed_training_example_goes_on(catalogued: Path, tmp_path: Path, example: str) -> None:
+    """From its checkpoint: the curve has each step once, and the second attempt the later ones."""
+    packages = packages_with({"train_pytorch.py": "torch"}.get(example, "tensorflow"), tmp_path)
+    home, _ = city(catalogued, tmp_path, staged=True)
+    arguments = command_of(example)
+    arguments[-1] += " --epochs 20"
+    output = home / "jobs" / "example" / "output"
+    killed: list[int] = []
+
+    def kill() -> None:
+        wait_until(lambda: (output / "checkpoints.json").exists())
+        for status in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = status.read_bytes().split(b"\0")
+                if example.encode() in words and str(output).encode() in words:
+                    os.kill(int(status.parent.name), signal.SIGKILL)
+                    killed.append(int(status.parent.name))
+
+    with ThreadPoolExecutor(1) as threads:
+        killing = threads.submit(kill)
+        status, printed, job = typed(home, tmp_path, arguments, PYTHONPATH=packages)
+        killing.result()
+    assert (status, job["state"], killed != []) == (1, "failed", True), printed
+    kept = job["metrics"]["checkpoints"][-1]["step"]
+    lines = (output / "metrics.jsonl").read_text().splitlines()
+    assert kept <= json.loads(lines[-1])["step"]
+    resumed = framesift(home, "jobs", "resume", "example")
+    assert resumed.returncode == 0, resumed.stderr
+    waited = framesift(home, "jobs", "wait", "example", "--json")
+    assert waited.returncode == 0, waited.stderr
+    metrics = json.loads(waited.stdout)["metrics"]
+    again = (output / "metrics.jsonl").read_text().splitlines()[len(lines) :]
+    assert json.loads(again[0])["step"] == kept + 1
+    curve = scalars_of(home / "jobs" / "example").curves["loss"]
+    assert curve.steps == [*range(1, metrics["step"] + 1)]
+    assert curve.values[kept:] == [json.loads(line)["value"] for line in again]
+    assert metrics["checkpoints"][-1]["step"] == metrics["step"] > kept

@@ -17,11 +17,12 @@ from PIL import Image
 from catalog.errors import InvalidInput, JobFailed
 from pipeline.cache.beat import Watch
 from pipeline.cache.lease import held_leases
+from pipeline.jobs.backends.batch import commands
+from pipeline.jobs.backends.batch.standing import Handle
 from pipeline.jobs.backends.interface import Backend
-from pipeline.jobs.backends.slurm import scheduler
 from pipeline.jobs.backends.slurm.backend import SlurmBackend
+from pipeline.jobs.backends.slurm.dialect import SlurmDialect
 from pipeline.jobs.backends.slurm.settings import slurm_settings
-from pipeline.jobs.backends.slurm.standing import Handle
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
 from pipeline.jobs.resources import Resources
@@ -29,10 +30,12 @@ from pipeline.runs.prediction_set import prediction_name
 from tests.pipeline.backend_suite import (
     BackendSuite,
     Run,
+    called,
     cut_the_power,
     eventually,
     fill_the_disk,
     shell,
+    torchrun_request,
 )
 from tests.pipeline.cached import stage as stage_files
 from tests.slurm_cluster import slurm_cluster
@@ -98,6 +101,19 @@ class TestSlurm(BackendSuite):
         assert sorted(said) == [
             "0 3 0 0 2 0 127.0.0.1", "1 3 1 1 2 0 127.0.0.1", "2 3 0 2 1 1 127.0.0.1",
         ]  # fmt: skip
+
+    def test_torchrun_starts_once_on_each_node(self, backend: Backend, queue: JobQueue) -> None:
+        """For two ranks on one node and one on the other."""
+        resources = Resources(ranks=3, ranks_per_node=2, cores=1)
+        run = Run(backend, queue, torchrun_request(queue.folder, "launched", resources))
+        assert run.ended().state == "done", run.status
+        lines = [line for line in run.log("run").splitlines() if not line.startswith("srun: ")]
+        first, second = sorted(map(called, lines), key=lambda told: told["by"].split()[1])
+        assert [told["by"].split()[1] for told in (first, second)] == ["0", "2"]
+        assert (first["nproc-per-node"], second["nproc-per-node"]) == ("2", "1")
+        assert (first["rdzv-conf"], second["rdzv-conf"]) == ("is_host=true", "is_host=false")
+        assert first["rdzv-endpoint"] == second["rdzv-endpoint"]
+        assert (second["nnodes"], second["rdzv-id"]) == ("2", "launched-1")
 
     def test_a_rank_that_dies(self, backend: Backend, queue: JobQueue) -> None:
         """It ends the other one, on another node, and the job has failed with its words."""
@@ -190,16 +206,16 @@ class TestSlurm(BackendSuite):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(scheduler, "release", killed)
+            patch.setattr(SlurmDialect, "release", killed)
             with pytest.raises(KeyboardInterrupt):
                 Run(backend, queue, request, name)
         kept.unlink()
-        assert len(scheduler.numbers_of(name, os.environ)) == 2
+        assert len(SlurmDialect().numbers_of(name, os.environ)) == 2
         assert backend.find(name, paths) is None
-        rows = scheduler.rows(scheduler.numbers_of(name, os.environ), os.environ)
+        rows = SlurmDialect().rows(SlurmDialect().numbers_of(name, os.environ), os.environ)
         assert {row.state for row in rows.values()} == {"CANCELLED"}
         with monkeypatch.context() as patch:
-            patch.setattr(scheduler, "release", killed)
+            patch.setattr(SlurmDialect, "release", killed)
             with pytest.raises(KeyboardInterrupt):
                 Run(backend, queue, request, name)
         handle = backend.find(name, paths)
@@ -432,8 +448,12 @@ setup = ['module load cuda', "export WHO='me; rm -rf /'"]
     )  # fmt: skip
     queue = JobQueue(Path("/home/jobs"), backends=settings)
     said = SlurmBackend().describe(request, JobPaths(Path("/home/jobs/job")), queue, "name-2")
-    script = (Path(scheduler.__file__).parent / "stage.sh").read_text()
-    fixed = script.partition("# WORDS\n")[2].partition("# COMMANDS\n")
+    text = (Path(commands.__file__).parent / "stage.sh").read_text()
+    fixed = (
+        text.replace("# DIALECT\n", SlurmDialect.words)
+        .partition("# WORDS\n")[2]
+        .partition("# COMMANDS\n")
+    )
     for part in (fixed[0], fixed[2]):
         said = said.replace(part, "[...]\n")
     assert said == GOLDEN.read_text()
@@ -510,7 +530,7 @@ def test_commands_of_a_scheduler_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, does: str, words: str
 ) -> None:
     """A state nobody knows is unknown, and not an end; a job that is refused has failed."""
-    monkeypatch.setattr(scheduler, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(commands, "PATIENCE_S", 0.3)
     (tmp_path / "bin").mkdir()
     for name, script in {
         "sbatch": "echo 12", "squeue": "echo '12|N/A|RUNNING|None'", "scontrol": ":",

@@ -27,6 +27,7 @@ from tests.ingest.s3_server import moto
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 from tests.training.drawn_frames import CLASS_LIST, draw_frames
+from tests.training.drawn_home import TINY_JOB
 
 FRAMES = 2
 """Of each source."""
@@ -318,9 +319,9 @@ def test_the_chain_from_every_kind_of_source_to_a_report(
     done("stage", "streets", "--cache", cache)
     done(
         "train", "streets", "--max-steps", "2", "--batch-size", "2", "--workers", "1",
-        "--name", "chain", "--height", "64", "--width", "96",
+        "--name", "chain", *TINY_JOB,
     )  # fmt: skip
-    done("validate", "chain", "streets", "--workers", "1", "--name", "scores")
+    done("validate", "chain", "streets", "--workers", "1", "--name", "scores", "--trust-model")
     report = json.loads((home / "jobs" / "scores" / "report" / "report.json").read_text())
     assert report["frames"] == FRAMES * len(SOURCES)
 
@@ -333,8 +334,9 @@ def test_a_job_stages_beside_itself_what_is_not_staged(
     home = new_home(tmp_path / "home", server, roots)  # where nothing was staged before
     for command in (
         ["train", "streets", "--max-steps", "6", "--batch-size", "2", "--workers", "2",
-         "--name", "beside", "--height", "64", "--width", "96", "--start-after", "20%"],
-        ["validate", "beside", "streets", "--workers", "2", "--name", "scores-beside"],
+         "--name", "beside", "--start-after", "20%", *TINY_JOB],
+        ["validate", "beside", "streets", "--workers", "2", "--name", "scores-beside",
+         "--trust-model"],
     ):  # fmt: skip
         run = framesift(home, *command)
         assert run.returncode == 0, run.stderr

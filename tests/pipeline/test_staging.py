@@ -626,12 +626,12 @@ stage_dataset(workspace.records, dataset, Path(sys.argv[2]), workers=2)
 def test_a_staging_killed_at_any_moment_shows_no_wrong_byte(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL at random, twenty times: what is visible is whole, and the next one goes on."""
+    """SIGKILL at random, twelve times: what is visible is whole, and the next one goes on."""
     dataset, cache = make(workspace), tmp_path / "cache"
     clean = stage_dataset(workspace.records, dataset, tmp_path / "clean")
     right = {path.relative_to(tmp_path / "clean"): path for path in copies(tmp_path / "clean")}
     moments = random.Random(7)
-    for _ in range(20):
+    for _ in range(12):
         killed = Forked(["-c", _KILLED, str(workspace.home), str(cache)], stdout=subprocess.PIPE)
         assert killed.stdout is not None
         killed.stdout.readline()

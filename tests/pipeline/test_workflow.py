@@ -64,11 +64,11 @@ def test_every_state_has_its_moves() -> None:
     """The table knows each state; what has ended moves only when it begins again."""
     assert set(TRANSITIONS) == set(get_args(JobState))
     assert {state: TRANSITIONS[state] for state in FINISHED} == {
-        "done": frozenset(),
+        "done": {"pending"},
         "failed": {"pending"},
         "cancelled": {"pending"},
     }
-    with pytest.raises(JobFailed, match="task run is done, which nothing may follow, not running"):
+    with pytest.raises(JobFailed, match="task run is done, which pending may follow, not running"):
         check_move("run", "done", "running")
 
 

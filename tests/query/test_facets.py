@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import SqlError, UnknownName
+from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.lake.snapshot import Facts
 from catalog.lake.statement_watch import Cancellation, cancelled_by
 from catalog.limited_store import LimitedStore
@@ -16,7 +16,7 @@ from query.question.question import Question
 from query.run.run_sql import execute
 from query.statistics.facet_columns import FacetColumns
 from query.statistics.facet_report import FacetReport
-from query.statistics.facets import facets, prepare
+from query.statistics.facets import MOST_STEPS, facets, facets_by_step, prepare
 from query.statistics.histogram_report import AxisRequest
 from query.statistics.histograms import histogram
 from query.statistics.population import Frames
@@ -111,6 +111,67 @@ def test_each_facet_is_the_histogram_under_the_other_conditions(
         assert list(facet.counts) == expected(hot, report, question, tag), tag
 
 
+SLIDERS: list[tuple[str, str, list[Any]]] = [
+    ("car", ">=", [0, 1, 50_000, 200_000, 399_999]),
+    ("car", "<=", [300_000, 1000, 0]),
+    ("speed", ">=", [-3.5, 40, 1e9]),
+    ("seen", "<=", ["2020-01-10T00:00:00", "2020-01-02T03:04:05"]),
+]
+"""Tag, comparison, and its values from the open end on: nulls, not finite ones, and moments."""
+
+
+@pytest.mark.parametrize(("tag", "op", "values"), SLIDERS)
+def test_each_position_of_a_slider_is_counted_as_a_question_of_its_own(
+    cold: CatalogStore, hot: CatalogStore, tag: str, op: str, values: list[Any]
+) -> None:
+    """Every facet's counts at every position, of a dataset, too; in memory as from files."""
+    from pyarrow import chunked_array
+
+    listed = chunked_array([[frame.fkey for frame in FRAMES[::3]]])
+    steps = [step_of(tag, op, value) for value in values]
+    seen = set[int]()
+    for asked, fkeys in ((QUESTIONS[0], None), (QUESTIONS[2], None), (QUESTIONS[3], listed),
+                         (QUESTIONS[6], None)):  # fmt: skip
+        question = Question.model_validate(asked)
+        told = facets_by_step(hot, Frames(question, fkeys), tag, steps)
+        assert told.report == facets(hot, Frames(question, fkeys))
+        for position in range(len(values) + 1):
+            narrower = question
+            if position:
+                step = steps[position - 1].condition
+                both = [one.model_dump() for one in (*question.conditions(), step) if one]
+                narrower = Question.model_validate({"condition": {"kind": "all", "of": both}})
+            report = facets(hot, Frames(narrower, fkeys))
+            assert sum(told.matching[position:]) == report.matching
+            for facet, rows in zip(report.facets, told.counts, strict=True):
+                counts = tuple(map(sum, zip(*rows[position:], strict=True)))
+                assert counts == facet.counts, (asked, position, facet.tag)
+            seen.add(report.matching)
+    assert len(seen) > 4
+    of_files = facets_by_step(cold, Frames(question), tag, steps)
+    assert (of_files.matching, of_files.counts) == (told.matching, told.counts)
+
+
+def step_of(tag: str, op: str, value: Any) -> Question:
+    """The condition of a slider's position."""
+    condition = {"kind": "tag", "tag": tag, "op": op, "value": value}
+    return Question.model_validate({"condition": condition})
+
+
+def test_steps_that_are_none_of_a_slider_are_refused(hot: CatalogStore) -> None:
+    """Too many, of a tag without a facet, and of frames that the question does not ask about."""
+    step = step_of("car", ">=", 1)
+    with pytest.raises(InvalidInput, match="25 steps of a slider, expected at most 24"):
+        facets_by_step(hot, Frames(), "car", [step] * (MOST_STEPS + 1))
+    with pytest.raises(UnknownName, match="carr"):
+        facets_by_step(hot, Frames(), "carr", [step])
+    labelled = [step_of("labelled", ">=", 1)]
+    with pytest.raises(InvalidInput, match="labelled ask of other frames"):
+        facets_by_step(hot, Frames(), "car", labelled)
+    every = Frames(Question(where="labelled in (0, 1)"))
+    assert sum(facets_by_step(hot, every, "car", labelled).matching) == len(FRAMES)
+
+
 @pytest.mark.wide
 def test_users_of_a_part_count_in_memory_and_see_no_more(hot: CatalogStore, tmp_path: Path) -> None:
     """As a catalog that holds no more: bins, counts, and the names that an error lists."""
@@ -123,6 +184,10 @@ def test_users_of_a_part_count_in_memory_and_see_no_more(hot: CatalogStore, tmp_
         assert ours.in_memory
         assert (ours.frames, ours.matching) == (len(seen), theirs.matching)
         assert ours.facets == theirs.facets, asked
+        steps = [step_of("car", ">=", pixels) for pixels in (1, 1000, 100_000)]
+        told = [facets_by_step(store, frames, "car", steps) for store in (part, reference)]
+        assert told[0].report.facets == told[1].report.facets
+        assert (told[0].matching, told[0].counts) == (told[1].matching, told[1].counts)
     nothing = LimitedStore(hot, "false")
     assert (facets(nothing).frames, facets(nothing).matching) == (0, 0)
     with pytest.raises(UnknownName) as refused:

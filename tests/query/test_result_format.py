@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from query.run.result_format import MEDIA_TYPES, Format, encoded, indented_json, to_records
 from query.run.result_text import csv_lines, json_objects, plain
+from tests.query.workbooks import workbook_columns
 
 TABLE = pa.table(
     {
@@ -214,6 +215,11 @@ def test_every_format_can_be_read_back(rows: pa.Table, chunk: int) -> None:
     assert pa.ipc.open_stream(bytes_of("arrow-stream", rows, chunk)).read_all().equals(rows)
     assert pa.ipc.open_file(bytes_of("arrow", rows, chunk)).read_all().equals(rows)
     assert pq.read_table(io.BytesIO(bytes_of("parquet", rows, chunk))).equals(rows)
+    sheet = workbook_columns(bytes_of("xlsx", rows, chunk))
+    assert [*sheet] == rows.column_names
+    assert {name: sheet[name] for name in ("text", "number", "part")} == (
+        rows.select(["text", "number", "part"]).to_pydict()
+    )
 
 
 def failing() -> Iterator[pa.RecordBatch]:

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.zygote import run_python
+from tests.zygote import ForkedTraining, rank_address, run_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ONE_THREAD = ("--threads", "1")
-TINY = ("--height", "64", "--width", "96", *ONE_THREAD)
+SMALL = ("--height", "64", "--width", "96", *ONE_THREAD)
+# With a network of two layers: small_unet's graph is 4 s of CPU in each process.
+NETWORK = ("--model", "tests.training.own_networks:two_layers")
+TINY = (*SMALL, *NETWORK)
 
 # TensorFlow takes seconds to import, so several runs may share a process; each is still the
 # whole command, from flags to exit status.
@@ -99,15 +102,35 @@ def run_forked(*command: str | Path) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def run_several(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:
-    """Run the training program with each argument list in one process.
+def run_tensorflow(*command: str | Path, launcher: Sequence[str] = ()) -> Ended:
+    """The same of a process that has imported TensorFlow, or of a launcher's ranks."""
+    if launcher:
+        return run(REPOSITORY / "tests/forked_rank.py", rank_address(), *command, launcher=launcher)
+    ended = run_python(*command, forked=ForkedTraining)
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def run_several(*runs: Sequence[str | Path]) -> list[Ended]:
+    """Run the training program with each argument list in one process; how each ended."""
+    return _ended(run_tensorflow("-c", _SEVERAL, _as_json(runs)))[0]
+
+
+def run_several_importing(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:
+    """The same in a new process.
 
     Returns:
         How each ended, and which of "horovod" and "tensorflow" were imported in the end.
     """
-    ended = run("-c", _SEVERAL, json.dumps([[str(a) for a in arguments] for arguments in runs]))
-    assert ended.status == 0, ended.err
-    statuses, imported = json.loads(ended.out.splitlines()[-1])
+    return _ended(run("-c", _SEVERAL, _as_json(runs)))
+
+
+def _as_json(runs: Sequence[Sequence[str | Path]]) -> str:
+    return json.dumps([[str(argument) for argument in arguments] for arguments in runs])
+
+
+def _ended(process: Ended) -> tuple[list[Ended], list[str]]:
+    assert process.status == 0, process.err
+    statuses, imported = json.loads(process.out.splitlines()[-1])
     return [Ended(*one) for one in statuses], imported
 
 

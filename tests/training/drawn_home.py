@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.api.servers import framesift
+from tests.training.commands import NETWORK
 from tests.training.drawn_frames import CLASS_LIST, draw_frames
+
+TINY_JOB = ("--height", "64", "--width", "96", *NETWORK)
+"""Options of `framesift train`; a validation of what it trained takes --trust-model."""
 
 
 def drawn_home(base: Path, frames: int) -> Path:

@@ -10,7 +10,7 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.example_order import examples
 from pipeline.runs.size import Size
-from tests.training.commands import TINY, horovodrun, run, run_several
+from tests.training.commands import TINY, horovodrun, run_several, run_tensorflow
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
 from training.input.frame_reader import FrameReader
 from training.input.skipped_frames import (
@@ -89,7 +89,7 @@ def test_a_training_goes_on_without(tmp_path: Path) -> None:
         "--exec_mode", "train_and_evaluate", "--manifest", str(tmp_path / "manifest"),
         "--model_dir", str(model), *TINY, "--batch_size", "2", "--epochs", "4",
     ]  # fmt: skip
-    (refused, done), _ = run_several(train, [*train, "--bad_frames", "skip:1"])
+    refused, done = run_several(train, [*train, "--bad_frames", "skip:1"])
     assert (refused.status, done.status) == (1, 0), done.err
     assert "PNG is truncated" in refused.error
     assert "warning: skipped frame train-001: " in done.out
@@ -103,11 +103,11 @@ def test_a_training_goes_on_without(tmp_path: Path) -> None:
     damage(tmp_path, splits["validation"][others[0]])
     train[train.index(str(model))] = str(tmp_path / "two")
     two = ["-m", "training.main", *train, "--num_workers", "2", "--bad_frames"]
-    ended = run(*two, "skip:1", launcher=horovodrun(2))
+    ended = run_tensorflow(*two, "skip:1", launcher=horovodrun(2))
     assert ended.status != 0
     assert "2 frames cannot be read, and --bad_frames allows 1" in ended.err
     assert Checkpoint.read(tmp_path / "two"), "of the step that was scored"
-    ended = run(*two, "skip:2", launcher=horovodrun(2))
+    ended = run_tensorflow(*two, "skip:2", launcher=horovodrun(2))
     assert ended.status == 0, ended.err
     assert json.loads((tmp_path / "two" / "metrics.json").read_text())["bad_frames"] == 3
 
@@ -125,11 +125,11 @@ def test_two_workers_skip_together(tmp_path: Path) -> None:
         "-m", "training.main", "--exec_mode", "train", "--manifest", str(tmp_path / "manifest"),
         "--model_dir", str(model), *TINY, "--batch_size", "1", "--max_steps", "3",
     ]  # fmt: skip
-    refused = run(*train, "--bad_frames", "skip:1", launcher=horovodrun(2))
+    refused = run_tensorflow(*train, "--bad_frames", "skip:1", launcher=horovodrun(2))
     assert refused.status != 0, refused.err
     assert "2 frames cannot be read, and --bad_frames allows 1" in refused.err
     train[train.index(str(model))], model = str(tmp_path / "other"), tmp_path / "other"
-    done = run(*train, "--bad_frames", "skip:2", launcher=horovodrun(2))
+    done = run_tensorflow(*train, "--bad_frames", "skip:2", launcher=horovodrun(2))
     assert done.status == 0, done.err
     assert json.loads((model / "metrics.json").read_text())["bad_frames"] == 2
     fkeys = sorted(f"train-{row:03d}" for row in met)

@@ -11,7 +11,7 @@ import pytest
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
-from tests.training.drawn_home import ask, drawn_home
+from tests.training.drawn_home import TINY_JOB, ask, drawn_home
 
 pytestmark = pytest.mark.training
 
@@ -62,7 +62,7 @@ def test_a_training_and_a_validation_go_on(home: Path) -> None:
     repair = ("cache", "verify", "few@1", "--cache", str(home.parent / "cache"))
     why = failed(
         home, "train", "few", "--workers", "2", "--max-steps", "5", "--batch-size", "1",
-        "--name", "t", "--height", "64", "--width", "96",
+        "--name", "t", *TINY_JOB,
     )  # fmt: skip
     assert f"{label}: PNG is damaged" in why
     assert f"framesift {' '.join(repair)} fetches it again" in why
@@ -71,7 +71,7 @@ def test_a_training_and_a_validation_go_on(home: Path) -> None:
     assert (trained["state"], trained["attempt"], trained["metrics"]["step"]) == ("done", 2, 5)
     assert f"going on from the checkpoint of step {STEPS_BEFORE}" in logs(home, "t")
 
-    validate = ("validate", "t", "few", "--workers", "2", "--name")
+    validate = ("validate", "t", "few", "--workers", "2", "--trust-model", "--name")
     whole = ask(home, *validate, "whole")
     image = Path(str(next(iter(staged.shard(1, 2).images())).path))
     put_back = damage(image)

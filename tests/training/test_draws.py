@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.commands import TINY, horovodrun, run, run_several, signalled
+from tests.training.commands import SMALL, horovodrun, run_several, run_tensorflow, signalled
 from tests.training.drawn_frames import draw_frames, write_manifest
 from training.run.checkpoint import Checkpoint
 
@@ -17,8 +17,8 @@ def training(root: Path, model: str, network: str, *more: str) -> list[str]:
     """Arguments of a training of nine steps."""
     return [
         "--exec_mode", "train", "--manifest", str(root / "manifest"), "--model_dir",
-        str(root / model), "--model", f"tests.training.own_networks:{network}", "--batch_size",
-        "2", "--max_steps", "9", *TINY, *more,
+        str(root / model), "--batch_size", "2", "--max_steps", "9", *SMALL, "--model",
+        f"tests.training.own_networks:{network}", *more,
     ]  # fmt: skip
 
 
@@ -31,11 +31,11 @@ def test_a_run_that_goes_on_draws_what_it_would_have_drawn(tmp_path: Path, worke
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 8)})
     launcher = horovodrun(workers) if workers > 1 else ()
     flags = training(tmp_path, "ended", "draws_and_normalises")
-    ended = run("-c", signalled({4: signal.SIGTERM}), *flags, launcher=launcher)
+    ended = run_tensorflow("-c", signalled({4: signal.SIGTERM}), *flags, launcher=launcher)
     assert "ended by SIGTERM after step 4 of 9" in ended.err, ended.err
     whole = training(tmp_path, "whole", "draws_and_normalises", "--checkpoint_every", "2")
     for each in (flags, whole):
-        done = run("-m", "training.main", *each, launcher=launcher)
+        done = run_tensorflow("-m", "training.main", *each, launcher=launcher)
         assert done.status == 0, done.err
         assert "draws other numbers" not in done.out
     ours, theirs = (Checkpoint.read(tmp_path / name) for name in ("ended", "whole"))
@@ -50,6 +50,6 @@ def test_a_run_that_goes_on_draws_what_it_would_have_drawn(tmp_path: Path, worke
 def test_what_cannot_be_drawn_again_is_said(tmp_path: Path) -> None:
     """Proves a network that draws from TensorFlow's own state is warned of by the operation."""
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 4)})
-    (done,), _ = run_several(training(tmp_path, "model", "draws_by_state"))
+    (done,) = run_several(training(tmp_path, "model", "draws_by_state"))
     assert done.status == 0, done.err
     assert "own_networks:draws_by_state draws by RandomUniform: a run that goes on" in done.out

@@ -8,7 +8,7 @@ import pytest
 
 from catalog.errors import StorageError
 from pipeline.runs.exit_codes import GOES_ON
-from tests.training.commands import TINY, run, run_several
+from tests.training.commands import TINY, run_several, run_tensorflow
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 
@@ -59,7 +59,7 @@ def test_sigterm_while_it_scores_costs_no_step(tmp_path: Path) -> None:
     flags = training(tmp_path, "ended")
     # Of two batches each: at the first of step 6, after its last, at the first of step 12.
     for at, step, before in ((1, 6, []), (2.5, 7, [6]), (1, 12, [6])):
-        ended = run("-c", _ENDED, str(at), *flags)
+        ended = run_tensorflow("-c", _ENDED, str(at), *flags)
         assert ended.status == GOES_ON, ended.err
         assert f"ended by SIGTERM after step {step} of 12: its checkpoint is kept" in ended.error
         assert f"read {int(at)} batches" in ended.out
@@ -71,7 +71,7 @@ def test_sigterm_while_it_scores_costs_no_step(tmp_path: Path) -> None:
     assert (summary["step"], summary["best_step"]) == (12, 6)
     assert [(6, summary["miou"])] == scores(tmp_path / "ended")
     assert not (tmp_path / "ended" / "model.json").exists()
-    (again, undisturbed), _ = run_several(flags, training(tmp_path, "whole"))
+    again, undisturbed = run_several(flags, training(tmp_path, "whole"))
     for one in (again, undisturbed):
         assert one.status == 0, one.err
     assert [step for step, _ in scores(tmp_path / "ended")] == [6, 12]
@@ -98,14 +98,14 @@ def test_a_bad_frame_that_is_scored_costs_no_step(tmp_path: Path) -> None:
     content = image.read_bytes()
     image.write_bytes(b"no PNG")
     flags = training(tmp_path, "model")
-    (refused, still), _ = run_several(flags, flags)
+    refused, still = run_several(flags, flags)
     for one in (refused, still):
         assert one.status == 1
         assert f"{image}: is neither a PNG nor a JPEG image" in one.error
         assert "the checkpoint of step 6 is kept" in one.out
     assert "going on from the checkpoint of step 6" in still.out
     image.write_bytes(content)
-    (done,), _ = run_several(flags)
+    (done,) = run_several(flags)
     assert done.status == 0, done.err
     assert [step for step, _ in scores(tmp_path / "model")] == [6, 12]
 

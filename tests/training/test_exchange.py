@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.runs.exchange import Exchange
-from tests.training.commands import TINY, horovodrun, run
+from tests.training.commands import TINY, horovodrun, run_tensorflow
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
@@ -27,7 +27,7 @@ def test_two_workers_equal_one_with_their_frames(tmp_path: Path) -> None:
     for name, flags, launcher in (("two", two, horovodrun(2)), ("one", one, ())):
         command = ["--exec_mode", "train", "--manifest", str(manifest), "--max_steps", "8"]
         command += ["--model_dir", str(tmp_path / name), "--log_every", "1", *TINY, *flags]
-        ended = run("-m", "training.main", *command, launcher=launcher)
+        ended = run_tensorflow("-m", "training.main", *command, launcher=launcher)
         assert ended.status == 0, ended.err
         losses.append([line["loss"] for line in read_metrics(tmp_path / name)])
         checkpoint = Checkpoint.read(tmp_path / name)

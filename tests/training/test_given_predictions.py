@@ -329,7 +329,14 @@ def test_two_sets_of_predictions_are_compared(drawn: Drawn) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"named_by": "fkey"}, "none of its 5 files is named as a frame of drawn@1"),
+        (
+            {"named_by": "fkey"},
+            (
+                "none of its 5 files is named as a frame of drawn@1, split validation: expected "
+                "names such as validation-000.png, and found scene/camera/000.png; they are named "
+                "by name: give --named-by name"
+            ),
+        ),
         ({"place": Path("/nowhere/at/all")}, "/nowhere/at/all"),
         ({"named_by": "/nowhere.csv"}, "/nowhere.csv: cannot be read"),
     ],
@@ -337,11 +344,24 @@ def test_two_sets_of_predictions_are_compared(drawn: Drawn) -> None:
 def test_what_cannot_be_matched_is_refused(
     drawn: Drawn, more: Mapping[str, Any], message: str
 ) -> None:
-    """Proves the errors of another dataset's predictions, and of places that are not there."""
+    """Proves the errors of predictions of other names, and of places that are not there."""
     drawn.write()
     ended = drawn.match(drawn.describe(**more))
     assert ended.status == 1
     assert message in ended.error
+
+
+def test_predictions_of_another_dataset_are_told(drawn: Drawn) -> None:
+    """Proves that names of neither kind are said to be another dataset's, with one of each."""
+    other = drawn.root / "other"
+    other.mkdir()
+    Image.new("L", (96, 64)).save(other / "scene-1.png")
+    ended = drawn.match(drawn.describe(place=other))
+    assert ended.status == 1
+    assert (
+        "none of its 1 files is named as a frame of drawn@1, split validation: expected names such "
+        "as scene/camera/000.png, and found scene-1.png; they may be another dataset's"
+    ) in ended.error
 
 
 def test_lists_of_other_classes_are_refused(drawn: Drawn) -> None:

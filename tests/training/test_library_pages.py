@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.homes import REPOSITORY
-from tests.training.commands import ONE_THREAD
+from tests.training.commands import ONE_THREAD, run_several
 from tests.training.drawn_frames import found_frames, read_class_list, write_manifest
 
 SAMPLE_FRAMES = REPOSITORY / "sample_data/a2d2/camera_lidar_semantic"
@@ -56,9 +56,9 @@ def test_a_worker_of_a_validation_takes_less_than_600_megabytes(tmp_path: Path) 
     classes = read_class_list(next(SAMPLE_FRAMES.rglob("class_list.json")))
     write_manifest(tmp_path / "frames", SAMPLE_FRAMES, {"train": files[:1], "val": files}, classes)
     read = ["--manifest", str(tmp_path / "frames"), "--model_dir", str(tmp_path / "model")]
-    program = [sys.executable, "-m", "training.main", *read, *ONE_THREAD, "--exec_mode"]
-    train = [*program, "train", "--max_steps", "1", "--batch_size", "1"]
-    subprocess.run(train, cwd=REPOSITORY, check=True, capture_output=True)
+    train = ["--exec_mode", "train", *read, *ONE_THREAD, "--max_steps", "1", "--batch_size", "1"]
+    (trained,) = run_several(train)
+    assert trained.status == 0, trained.err
     evaluate = ["--exec_mode", "evaluate", "--split", "val", *read, *ONE_THREAD]
     results = ["--results_dir", str(tmp_path / "results")]
     worker = [sys.executable, "-c", _WORKER, *evaluate, *results]

@@ -60,18 +60,12 @@ def drawn(seed: int, shape: tuple[int, int] = (30, 40)) -> ScoredFrame:
     )
 
 
-@pytest.mark.parametrize(
-    ("borders", "room"), [((1, 4, 20), 4096), (BORDERS_PX, 4096), ((1, 4, 20), 7)]
-)
+@pytest.mark.parametrize("borders", [(1, 4, 20), BORDERS_PX])
 def test_objects_by_flooding_each(
-    borders: tuple[int, ...], room: int, monkeypatch: pytest.MonkeyPatch
+    borders: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Proves objects, those found, their pixels and the right ones, over two frames.
-
-    With room for all runs, and for seven at first.
-    """
+    """Proves objects, those found, their pixels and the right ones, over two frames."""
     monkeypatch.setattr(object_sizes, "BORDERS_PX", borders)
-    monkeypatch.setattr(object_sizes, "_RUNS_AT_FIRST", room)
     metric = ObjectSizes.empty(CLASSES)
     sums = np.zeros((4, CLASSES, 4), np.int64)
     for frame in (drawn(8), drawn(9)):

@@ -12,13 +12,13 @@ from pipeline.runs.class_map import chosen_classes
 from tests.api.servers import framesift
 from tests.ingest.label_sets import city_keys
 from tests.training.drawn_frames import CLASS_LIST
-from tests.training.drawn_home import ask, drawn_home
+from tests.training.drawn_home import TINY_JOB, ask, drawn_home
 
 pytestmark = pytest.mark.training
 
 FRAMES = 4
 SIDES = (64, 96)
-FLAGS = ("--batch-size", "2", "--height", "64", "--width", "96", "--workers", "1")
+FLAGS = ("--batch-size", "2", "--workers", "1", *TINY_JOB)
 
 PROGRAM = """
 import sys
@@ -81,7 +81,8 @@ def test_two_data_sets_train_one_network(tmp_path: Path) -> None:
     train = framesift(home, "train", "both", *FLAGS, "--classes", "cityscapes-19", "--max-steps",
                       "2", "--name", "one")  # fmt: skip
     assert train.returncode == 0, train.stderr
-    validate = framesift(home, "validate", "one", "both", "--workers", "1", "--name", "scored")
+    validate = framesift(home, "validate", "one", "both", "--workers", "1", "--name", "scored",
+                         "--trust-model")  # fmt: skip
     assert validate.returncode == 0, validate.stderr
     report = json.loads((home / "jobs" / "scored" / "report" / "report.json").read_text())
     counts, map_ = truth(tmp_path), chosen_classes("cityscapes-19")

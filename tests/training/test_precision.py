@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.runs.networks import NETWORKS
-from tests.training.commands import ONE_THREAD, TINY, horovodrun, run, run_several
+from tests.training.commands import (
+    NETWORK,
+    ONE_THREAD,
+    TINY,
+    horovodrun,
+    run_several,
+    run_tensorflow,
+)
 from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
@@ -75,7 +82,7 @@ def test_two_workers_train_in_halves(tmp_path: Path) -> None:
         "--batch_size", "2", "--max_steps", "10", *TINY,
     ]  # fmt: skip
     mixed = [*flags, "--precision", "mixed_float16"]
-    ended = run("-m", "training.main", *mixed, launcher=horovodrun(2))
+    ended = run_tensorflow("-m", "training.main", *mixed, launcher=horovodrun(2))
     assert ended.status == 0, ended.err
     assert "computing in mixed_float16; weights, logits and loss in float32" in ended.out
     lines = read_metrics(model)
@@ -84,9 +91,9 @@ def test_two_workers_train_in_halves(tmp_path: Path) -> None:
     assert checkpoint is not None
     assert {each.dtype.name for each in checkpoint.weights} == {"float32"}
     assert [float(each) for each in checkpoint.optimizer[-2:]] == [2.0**15, 10]
-    out = ["--manifest", str(manifest), "--model_dir", str(model), *ONE_THREAD]
+    out = ["--manifest", str(manifest), "--model_dir", str(model), *ONE_THREAD, *NETWORK]
     validation = ["--exec_mode", "evaluate", "--results_dir", str(tmp_path / "results"), *out]
-    (once_more, refused, validated), _ = run_several(mixed, flags, validation)
+    once_more, refused, validated = run_several(mixed, flags, validation)
     assert once_more.status == validated.status == 0, once_more.err + validated.err
     assert "going on from the checkpoint of step 10" in once_more.out
     assert refused.status == 1

@@ -70,9 +70,10 @@ def test_labels_are_smoothed_as_in_keras() -> None:
 
 
 def test_ids_are_renumbered() -> None:
-    """As NumPy's own indexing does, whatever the shape and the order in memory."""
+    """As NumPy's own indexing does, whatever the shape and the order in memory; runs, too."""
     random = np.random.default_rng(4)
     number = random.permutation(256).astype(np.uint8)
     ids = random.integers(0, 256, (5, 7), np.uint8)
-    for one in (ids, ids.T, ids[:, ::2], ids[0], ids[:0]):
+    runs = np.repeat(ids.ravel(), random.integers(1, 90, ids.size))
+    for one in (ids, ids.T, ids[:, ::2], ids[0], ids[:0], runs, runs[7:]):
         assert renumbered(one, number).tolist() == number[one].tolist()

@@ -12,7 +12,14 @@ import pytest
 from pipeline.prepared.prepare import prepare
 from pipeline.runs.size import FULL, Size
 from tests.pipeline.test_prepared import staged
-from tests.training.commands import TINY, horovodrun, run, run_several, signalled
+from tests.training.commands import (
+    NETWORK,
+    TINY,
+    horovodrun,
+    run_several,
+    run_tensorflow,
+    signalled,
+)
 from tests.training.drawn_frames import draw_frames
 from training.run.checkpoint import Checkpoint
 from training.validation.shard_file import read_shard, shard_path
@@ -32,7 +39,7 @@ def validation(manifest: Path, model_dir: Path, results_dir: Path) -> list[str]:
     """Arguments of a validation as one shard."""
     return [
         "--exec_mode", "evaluate", "--manifest", str(manifest), "--model_dir", str(model_dir),
-        "--results_dir", str(results_dir), "--threads", "1",
+        "--results_dir", str(results_dir), "--threads", "1", *NETWORK,
     ]  # fmt: skip
 
 
@@ -45,7 +52,7 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     files = draw_frames(tmp_path, 8, unknown=True)
     folder = staged(tmp_path, {"train": files[:5], "validation": files[5:]})
     plain, other = tmp_path / "plain", tmp_path / "other"
-    (decoded, scored), _ = run_several(
+    decoded, scored = run_several(
         training(folder, plain, "--max_steps", "4"), validation(folder, plain, tmp_path / "first")
     )
     assert decoded.status == scored.status == 0, decoded.err + scored.err
@@ -56,7 +63,7 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
         (tmp_path / drawn.image).unlink()
     for drawn in files[:5]:
         (tmp_path / drawn.label).unlink()
-    (prepared, scored), _ = run_several(
+    prepared, scored = run_several(
         training(folder, other, "--max_steps", "4"), validation(folder, plain, tmp_path / "second")
     )
     assert prepared.status == scored.status == 0, prepared.err + scored.err
@@ -76,7 +83,7 @@ def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
     shutil.rmtree(form.folder)
     for drawn in files[5:]:
         (tmp_path / drawn.label).unlink()
-    (trained, scored), _ = run_several(
+    trained, scored = run_several(
         training(folder, tmp_path / "third", "--max_steps", "4"),
         validation(folder, plain, tmp_path / "whole"),
     )
@@ -96,12 +103,12 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 9)})
     model_dir = tmp_path / "model"
     three = training(folder, model_dir, "--epochs", "3")
-    one_epoch = run("-c", signalled({3: signal.SIGTERM}), *three, launcher=horovodrun(2))
+    one_epoch = run_tensorflow("-c", signalled({3: signal.SIGTERM}), *three, launcher=horovodrun(2))
     assert one_epoch.status != 0
     stopped = Checkpoint.read(model_dir)
     assert stopped is not None
     assert (stopped.step, stopped.examples) == (3, 12)
-    alone = run("-m", "training.main", *three)
+    alone = run_tensorflow("-m", "training.main", *three)
     assert alone.status == 0, alone.err
     assert "going on from the checkpoint of step 3" in alone.out
     # 3 epochs of 9 frames are 7 steps of 2 workers, 28 examples; 16 are left, 8 steps of one.

@@ -17,7 +17,7 @@ from tests.api.servers import framesift
 from tests.pipeline.backend_suite import Run
 from tests.training.commands import TINY
 from tests.training.drawn_frames import draw_frames, write_manifest
-from tests.training.drawn_home import ask, drawn_home
+from tests.training.drawn_home import TINY_JOB, ask, drawn_home
 from training.run.checkpoint import Checkpoint
 from training.run.metrics_log import read_metrics
 
@@ -63,7 +63,7 @@ def kill_rank(run: Run, rank: int) -> int:
         time.sleep(0.01)
 
 
-KILLS = 10
+KILLS = 5
 
 
 @pytest.mark.slow
@@ -95,8 +95,7 @@ def test_the_command_that_waits_begins_the_next_attempt(tmp_path: Path) -> None:
     model = JobPaths(home / "jobs" / "t").model
     begun = ask(
         home, "train", "few", "--workers", "2", "--max-steps", str(STEPS), "--batch-size", "2",
-        "--checkpoint-every", str(EACH), "--height", "64", "--width", "96", "--name", "t",
-        "--detach",
+        "--checkpoint-every", str(EACH), "--name", "t", "--detach", *TINY_JOB,
     )  # fmt: skip
     assert begun["attempt"] == 1
     deadline = time.monotonic() + 900

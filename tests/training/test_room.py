@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import JobFailed, StorageError
-from tests.training.commands import TINY, run_several
+from tests.training.commands import SMALL, run_several
 from tests.training.drawn_frames import draw_frames, write_manifest
 from training.run.checkpoint import checkpoints_bytes
 from training.run.room import need_room
@@ -33,12 +33,12 @@ def test_a_run_that_goes_on_has_the_room_of_its_checkpoints(tmp_path: Path) -> N
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 2)})
     flags = [
         "--exec_mode", "train", "--manifest", str(tmp_path / "manifest"), "--model_dir",
-        str(tmp_path), "--max_steps", "1", "--keep_checkpoints", "500000", *TINY,
+        str(tmp_path), "--max_steps", "1", "--keep_checkpoints", "500000", *SMALL,
     ]  # fmt: skip
-    (refused,), _ = run_several(flags)
+    (refused,) = run_several(flags)
     with (tmp_path / "checkpoint.npz").open("wb") as file:
         file.truncate(8 << 40)  # takes no room on the disk
-    (there,), _ = run_several(flags)
+    (there,) = run_several(flags)
     assert "make room, or keep fewer" in refused.error
     assert "checkpoint is damaged" in there.error
 

@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,15 @@ import pytest
 
 from catalog.errors import BadFile
 from pipeline.manifest import Manifest
-from tests.training.commands import ONE_THREAD, REPOSITORY, TINY, run, run_several, start
+from tests.training.commands import (
+    NETWORK,
+    ONE_THREAD,
+    REPOSITORY,
+    TINY,
+    run_several,
+    run_tensorflow,
+    start,
+)
 from tests.training.drawn_frames import draw_frames, write_manifest
 from training import merge_predictions
 from training.prediction_scores import shard_scores
@@ -26,7 +32,6 @@ from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
 from training.validation.shard_file import About, ShardResult, read_shard, shard_path
 from training.validation.shard_pieces import (
-    PIECE_FRAMES,
     Piece,
     ShardLocks,
     joined_pieces,
@@ -63,6 +68,29 @@ locks = ShardLocks(Path(sys.argv[1]), 1, 2)
 with locks.worker(), locks.claim(Piece(0, 128)) as is_free:
     print(is_free, flush=True)
     time.sleep(600)
+"""
+
+PIECE_FRAMES = 8
+"""Of the processes below, whose pieces are so small that few frames are several."""
+
+_IN_PIECES = f"""
+import sys
+import training.validation.shard_pieces
+from training.main import main
+training.validation.shard_pieces.PIECE_FRAMES = {PIECE_FRAMES}
+sys.exit(main(sys.argv[1:]))
+"""
+
+_STOPS_IN_SECOND = f"""
+import os, signal
+import training.validation.shard_work
+read = training.validation.shard_work._read
+def read_or_stop(index, scorings):
+    if index == {PIECE_FRAMES + 2}:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return read(index, scorings)
+training.validation.shard_work._read = read_or_stop
+{_IN_PIECES}
 """
 
 
@@ -150,38 +178,36 @@ def test_an_idle_worker_scores_what_a_late_one_has_not_come_to(tmp_path: Path) -
 
     All shards are byte by byte those of workers that nobody helped.
     """
-    files = draw_frames(tmp_path, 2 * 270)
+    frames = 2 * PIECE_FRAMES + 1
+    files = draw_frames(tmp_path, 2 * frames)
     write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
     base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model")]
-    base += ONE_THREAD
+    base += [*ONE_THREAD, *NETWORK]
 
     def evaluate(results: str, shard: int) -> list[str]:
         where = ["--results_dir", str(tmp_path / results), "--shard", str(shard), "--shards", "2"]
         return ["--exec_mode", "evaluate", *base, *where]
 
     train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "2", "--batch_size", "2"]
-    alone, _ = run_several(train, evaluate("alone", 0), evaluate("alone", 1))
+    alone = run_several(train, evaluate("alone", 0), evaluate("alone", 1))
     assert [one.status for one in alone] == [0, 0, 0], alone[-1].err
 
-    with start("-m", "training.main", *evaluate("helped", 1)) as late:
-        first = piece_path(tmp_path / "helped", 1, 2, Piece(0, PIECE_FRAMES))
-        deadline_s = time.monotonic() + 120
-        while not first.exists():
-            assert late.poll() is None, late.communicate()
-            assert time.monotonic() < deadline_s
-            time.sleep(0.002)
-        os.kill(late.pid, signal.SIGSTOP)
+    with start("-c", _STOPS_IN_SECOND, *evaluate("helped", 1)) as late:
         try:
-            idle = run("-m", "training.main", *evaluate("helped", 0))
+            change = os.waitid(os.P_PID, late.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            assert change is not None
+            assert change.si_code == os.CLD_STOPPED, late.communicate()
+            assert piece_path(tmp_path / "helped", 1, 2, Piece(0, PIECE_FRAMES)).exists()
+            idle = run_tensorflow("-c", _IN_PIECES, *evaluate("helped", 0))
         finally:
-            os.kill(late.pid, signal.SIGKILL)
+            late.kill()
     assert idle.status == 0, idle.err
-    assert "shard 1 of 2: frames 256 to 270, as its worker is late" in idle.out
+    assert f"shard 1 of 2: frames {frames - 1} to {frames}, as its worker is late" in idle.out
     assert not shard_path(tmp_path / "helped", 1, 2).exists()
-    again = run("-m", "training.main", *evaluate("helped", 1))
+    again = run_tensorflow("-c", _IN_PIECES, *evaluate("helped", 1))
     assert again.status == 0, again.err
     assert "as its worker is late" not in again.out
-    assert "frame 270/270" in again.out
+    assert f"frame {frames}/{frames}" in again.out
     for shard in range(2):
         of_both = [shard_path(tmp_path / name, shard, 2) for name in ("alone", "helped")]
         assert of_both[0].read_bytes() == of_both[1].read_bytes()
@@ -194,42 +220,45 @@ def test_a_prediction_goes_on_with_the_pieces_that_it_lacks(tmp_path: Path) -> N
 
     The merge reads the shards in blocks, and gives the same.
     """
-    files = draw_frames(tmp_path, 140)
+    files = draw_frames(tmp_path, PIECE_FRAMES + 4)
     write_manifest(tmp_path / "manifest", tmp_path, {"validation": files, "train": files[:4]})
     base = ["--manifest", str(tmp_path / "manifest"), "--model_dir", str(tmp_path / "model")]
-    base += ONE_THREAD
+    base += [*ONE_THREAD, *NETWORK]
     train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "2", "--batch_size", "2"]
 
     def predict(results: str) -> list[str]:
         return ["--exec_mode", "predict", *base, "--results_dir", str(tmp_path / results)]
 
-    (trained, alone), _ = run_several(train, predict("alone"))
+    trained, alone = run_several(train, predict("alone"))
     assert (trained.status, alone.status) == (0, 0), trained.err + alone.err
     manifest = Manifest.read(tmp_path / "manifest")
-    image = tmp_path / manifest.split("validation").shard(0, 1).frames["image"][130].as_py()
+    image = (
+        tmp_path
+        / manifest.split("validation").shard(0, 1).frames["image"][PIECE_FRAMES + 2].as_py()
+    )
     kept = image.read_bytes()
     image.write_bytes(kept[:100])
-    broken = run("-m", "training.main", *predict("again"))
+    broken = run_tensorflow("-c", _IN_PIECES, *predict("again"))
     assert broken.status == 1
     pieces = tmp_path / "again" / "shard-00000-of-00001.pieces"
-    assert [path.name for path in pieces.glob("*.parquet")] == ["00000000-00000128.parquet"]
+    assert [path.name for path in pieces.glob("*.parquet")] == ["00000000-00000008.parquet"]
     image.write_bytes(kept)
-    went_on = run("-m", "training.main", *predict("again"))
+    went_on = run_tensorflow("-c", _IN_PIECES, *predict("again"))
     assert went_on.status == 0, went_on.err
     assert [line.split()[1] for line in went_on.out.splitlines() if "frame" in line] == [
-        f"{number}/140" for number in range(129, 141)
+        f"{number}/12" for number in range(9, 13)
     ]
     assert not pieces.exists()
     scores = shard_scores(tmp_path / "again", 0, 1)
     assert scores.read_bytes() == shard_scores(tmp_path / "alone", 0, 1).read_bytes()
-    for block in (262_144, 50):
+    for block in (262_144, 5):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(merge_predictions, "_BLOCK_FRAMES", block)
-            assert merge_predictions.merge(tmp_path / "again", 1, tmp_path / f"out-{block}") == 140
+            assert merge_predictions.merge(tmp_path / "again", 1, tmp_path / f"out-{block}") == 12
     whole, blocks = (
-        pq.read_table(tmp_path / name / "frame_scores.parquet") for name in ("out-262144", "out-50")
+        pq.read_table(tmp_path / name / "frame_scores.parquet") for name in ("out-262144", "out-5")
     )
     assert blocks.equals(whole)
-    metrics = json.loads((tmp_path / "out-50" / "metrics.json").read_text())
+    metrics = json.loads((tmp_path / "out-5" / "metrics.json").read_text())
     assert metrics["margin"] == pytest.approx(np.mean(whole["margin"].to_pylist()))
     assert metrics["predicted_pixels"]["car"] == sum(whole["car"].to_pylist())

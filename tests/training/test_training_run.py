@@ -23,12 +23,13 @@ from pipeline.example_order import examples
 from pipeline.runs.exit_codes import GOES_ON
 from tests.api.servers import wait_until
 from tests.training.commands import (
+    NETWORK,
     ONE_THREAD,
     TINY,
     Ended,
     horovodrun,
-    run,
     run_several,
+    run_tensorflow,
     signalled,
     start,
 )
@@ -62,7 +63,7 @@ def trained(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     model_dir = tmp_path_factory.mktemp("trained")
     flags = training(manifest, model_dir, 40, "--num_workers", "2", "--checkpoint_every", "20")
     flags += ["--exec_mode", "train_and_evaluate", "--evaluate_every", "6", "--target_miou", "0.2"]
-    return model_dir, run("-m", "training.main", *flags, launcher=horovodrun(2))
+    return model_dir, run_tensorflow("-m", "training.main", *flags, launcher=horovodrun(2))
 
 
 def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
@@ -159,7 +160,7 @@ def test_workers_notice_that_they_differ() -> None:
         "found = [line.split() for line in lines.splitlines()]; "
         "print('listens at', [f[1] for f in found if f[1].endswith(port) and f[3] == '0A'])"
     )
-    ended = run("-c", program, launcher=horovodrun(2))
+    ended = run_tensorflow("-c", program, launcher=horovodrun(2))
     assert ended.status == 0, ended.err
     assert ended.out.count("same True own False mean 0.5 first 7") == 2
     assert ended.out.count("listens at ['0100007F:") == 2, "for the rendezvous: on loopback alone"
@@ -171,7 +172,7 @@ def test_one_worker_leaves_horovod() -> None:
         "import horovod.tensorflow as horovod; from training.run.workers import join_workers; "
         "w = join_workers(1); print(w.size, horovod.is_initialized(), w.mean(2.5), w.agree('x'))"
     )
-    ended = run("-c", program)
+    ended = run_tensorflow("-c", program)
     assert ended.status == 0, ended.err
     assert "1 False 2.5 True" in ended.out
 
@@ -199,7 +200,7 @@ def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     """
     every = ["--augment", "mirror,crop,scale,colour"]
     flags = training(manifest, tmp_path / "ended", 20, *every)
-    ended = run("-c", signalled({5: signal.SIGUSR1, 7: signal.SIGTERM}), *flags)
+    ended = run_tensorflow("-c", signalled({5: signal.SIGUSR1, 7: signal.SIGTERM}), *flags)
     assert ended.status == GOES_ON, ended.err
     assert "ended by SIGTERM after step 7 of 20: its checkpoint is kept" in ended.error
     saved = Checkpoint.read(tmp_path / "ended")
@@ -209,7 +210,7 @@ def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
     whole = training(manifest, tmp_path / "whole", 20, *every)
     newest = tmp_path / "ended" / "checkpoint.npz"
     newest.write_bytes(newest.read_bytes()[:-100])
-    (refused, again, undisturbed), _ = run_several(other, flags, whole)
+    refused, again, undisturbed = run_several(other, flags, whole)
     assert refused.status == 1
     assert "--split train there, validation here; --seed 0 there, 77 here; --learn" in refused.error
     for one in (again, undisturbed):
@@ -238,14 +239,14 @@ def test_a_new_run_begins_with_a_model(
     files = draw_frames(tmp_path, 5, seed=9)
     write_manifest(tmp_path / "whole", tmp_path, {"all": files}, id="drawn-9")
     child = training(tmp_path / "whole", tmp_path / "child", 4, "--continue_from", str(model_dir))
-    out = ["--results_dir", str(tmp_path / "results"), *ONE_THREAD]
+    out = ["--results_dir", str(tmp_path / "results"), *ONE_THREAD, *NETWORK]
     base = ["--exec_mode", "evaluate", "--model_dir", str(tmp_path / "child"), *out]
     on_own = [*base, "--manifest", str(tmp_path / "whole")]
     on_parents = [*base, "--manifest", str(manifest), "--split", "train", "--shards", "2"]
     wrong = training(tmp_path / "other", tmp_path / "new", 4, "--continue_from", str(model_dir))
     other_list = dict(list(CLASS_LIST.items())[:4])
     write_manifest(tmp_path / "other", tmp_path, {"all": files}, other_list)
-    ended, _ = run_several(child, child, on_own, on_parents, wrong)
+    ended = run_several(child, child, on_own, on_parents, wrong)
     for one in ended[:-1]:
         assert one.status == 0, one.err
     began, went_on, own, parents, refused = ended
@@ -279,14 +280,14 @@ def test_killed_run_goes_on(manifest: Path, tmp_path: Path) -> None:
     run that nobody killed. Started once more when it has finished, it changes nothing.
     """
     flags = training(manifest, tmp_path / "killed", 60, "--checkpoint_every", "5")
-    killed = run("-c", _KILLED, *flags)
+    killed = run_tensorflow("-c", _KILLED, *flags)
     assert killed.status == -signal.SIGKILL, killed.err
     saved = Checkpoint.read(tmp_path / "killed")
     assert saved
     assert saved.step == 5
     assert not (tmp_path / "killed" / "model.json").exists()
     whole = training(manifest, tmp_path / "whole", 60, "--checkpoint_every", "50")
-    (again, once_more, undisturbed), _ = run_several(flags, flags, whole)
+    again, once_more, undisturbed = run_several(flags, flags, whole)
     for one in (again, once_more, undisturbed):
         assert one.status == 0, one.err
     assert f"going on from the checkpoint of step {saved.step}" in again.out
@@ -306,7 +307,7 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
     bad = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
     (tmp_path / files[3].label).write_bytes(b"\x89PNG\r\n\x1a\n cut")
     flags = training(tmp_path / "manifest", tmp_path / "model", 5000, "--num_workers", "2")
-    ended = run("-m", "training.main", *flags, launcher=horovodrun(2))
+    ended = run_tensorflow("-m", "training.main", *flags, launcher=horovodrun(2))
     assert bad.folder
     assert ended.status != 0
     errors = [line for line in ended.err.splitlines() if "error: " in line]
@@ -325,7 +326,7 @@ def test_what_the_first_worker_refuses_ends_all(manifest: Path, tmp_path: Path) 
     )
     for more, expected in cases:
         flags = training(manifest, tmp_path, 3, "--num_workers", "2", *more)
-        ended = run("-m", "training.main", *flags, launcher=horovodrun(2))
+        ended = run_tensorflow("-m", "training.main", *flags, launcher=horovodrun(2))
         assert ended.status == 1
         errors = [line for line in ended.err.splitlines() if "error: " in line]
         assert len(errors) == 2, ended.err
@@ -402,7 +403,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
             f"not finite at step 1: begin with another model than {empty}",
         ),
     ]
-    ended, _ = run_several(*(flags for flags, _ in cases))
+    ended = run_several(*(flags for flags, _ in cases))
     for (flags, expected), one in zip(cases, ended, strict=True):
         assert one.status == 1, flags
         assert expected in one.error

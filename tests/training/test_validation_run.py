@@ -21,7 +21,15 @@ from ingest.labels.label_image import decode_label
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
-from tests.training.commands import ONE_THREAD, TINY, Ended, run, run_several
+from tests.training.commands import (
+    NETWORK,
+    ONE_THREAD,
+    TINY,
+    Ended,
+    run_several,
+    run_several_importing,
+    run_tensorflow,
+)
 from tests.training.drawn_frames import (
     CLASS_LIST,
     draw_frames,
@@ -50,7 +58,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = draw_frames(root, 4 * FRAMES, unknown=True)
     write_manifest(root / "manifest", root, every_fourth(files))
     base = ["--manifest", str(root / "manifest"), "--model_dir", str(root / "model")]
-    base += ONE_THREAD
+    base += [*ONE_THREAD, *NETWORK]
     train = ["--exec_mode", "train", *base, *TINY, "--max_steps", "15", "--batch_size", "2"]
     train += ["--checkpoint_every", "5", "--keep_checkpoints", "2"]
     runs: list[Sequence[str]] = [train]
@@ -63,6 +71,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs.append([*train, *other, "--max_steps", "3"])
     for shard in range(2):
         where = ["--results_dir", str(root / "in-beside"), "--compare_dir", str(root / "other")]
+        where += ["--compare_network", NETWORK[1]]
         where += ["--augment_test", "mirror"]
         parts = ["--shard", str(shard), "--shards", "2"]
         runs.append(["--exec_mode", "evaluate", *base, *where, *parts])
@@ -74,7 +83,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for shard in (0, 1, 1):  # the last time it is there already
         parts = ["--shard", str(shard), "--shards", "2"]
         runs.append([*predict, "--results_dir", str(root / "guessed"), *parts])
-    ended, _ = run_several(*runs)
+    ended = run_several(*runs)
     for one in ended:
         assert one.status == 0, one.err
     assert "is there already" in ended[-1].out
@@ -142,15 +151,19 @@ def test_a_network_and_predictions_on_the_same_frames(validated: Path) -> None:
     given = PredictionSet(model="torch-1", place=str(place), classes=classes.classes)
     (folder / PREDICTIONS_FILE).write_text(json.dumps(given.as_json()))
     manifest = ["--manifest", str(root / "manifest")]
-    matched = run("-m", "training.match_predictions", "--predictions_dir", folder, *manifest)
+    matched = run_tensorflow(
+        "-m", "training.match_predictions", "--predictions_dir", folder, *manifest
+    )
     assert matched.status == 0, matched.err
     base = ["--exec_mode", "evaluate", *manifest, *ONE_THREAD, "--shards", "1"]
-    models = [str(root / "model"), str(folder)]
+    network, predictions = str(root / "model"), str(folder)
     runs: list[Sequence[str | Path]] = [
-        [*base, "--model_dir", one, "--compare_dir", other, "--results_dir", root / name]
-        for name, one, other in (("net", *models), ("given-net", *reversed(models)))
-    ]
-    ended, _ = run_several(*runs)
+        [*base, "--model_dir", network, "--compare_dir", predictions, "--results_dir",
+         root / "net", *NETWORK],
+        [*base, "--model_dir", predictions, "--compare_dir", network, "--results_dir",
+         root / "given-net", "--compare_network", NETWORK[1]],
+    ]  # fmt: skip
+    ended = run_several(*runs)
     assert [one.status for one in ended] == [0, 0], [one.err for one in ended]
     of_network = merge(root / "net", 1, root / "out-net", compares=True)
     of_given = merge(root / "given-net", 1, root / "out-given-net", compares=True)
@@ -179,8 +192,9 @@ def test_a_checkpoint_is_a_model(validated: Path, tmp_path: Path) -> None:
             str(step),
             "--out",
             tmp_path / str(step),
+            *NETWORK,
         ]
-        return run("-m", "training.export_checkpoint", *flags)
+        return run_tensorflow("-m", "training.export_checkpoint", *flags)
 
     for step in (10, 15):
         assert export(step).status == 0
@@ -202,7 +216,7 @@ def test_the_best_model_is_copied(validated: Path, tmp_path: Path) -> None:
 
     def export(to: Path) -> Ended:
         flags: list[str | Path] = ["--model_dir", tmp_path / "model", "--best", "--out", to]
-        return run("-m", "training.export_checkpoint", *flags)
+        return run_tensorflow("-m", "training.export_checkpoint", *flags)
 
     assert export(out).status == 0
     for name in ("model.json", "model.safetensors", "trained_scenes.json"):
@@ -319,7 +333,7 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     def evaluate(manifest: Path, model_dir: Path) -> list[str]:
         return [
             "--exec_mode", "evaluate", "--manifest", str(manifest), "--model_dir",
-            str(model_dir), "--results_dir", str(results), *ONE_THREAD,
+            str(model_dir), "--results_dir", str(results), *ONE_THREAD, *NETWORK,
         ]  # fmt: skip
 
     cases = [
@@ -344,7 +358,7 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     cut = shard_path(results, 0, 2)
     cut.parent.mkdir()
     cut.write_bytes(b"PK of a copy that was cut")
-    (*refused, skipping, done, redone, again), imported = run_several(
+    (*refused, skipping, done, redone, again), imported = run_several_importing(
         *(flags for flags, _ in cases), left_out, good, first_of_two, good
     )
     assert skipping.status == 0, skipping.err
@@ -365,7 +379,7 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
         assert expected in one.error
     assert done.status == 0, done.err
     assert imported == ["tensorflow"]
-    (again,), imported = run_several(good)
+    (again,), imported = run_several_importing(good)
     assert ("is there already" in again.out, imported) == (True, [])
     ours = read_shard(shard_path(results, 0, 1))
     original = read_shard(shard_path(validated / "in-1", 0, 1))

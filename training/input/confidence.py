@@ -120,12 +120,12 @@ def decoded_probabilities(
     table = np.full(256, 255, np.uint8)
     table[: len(channel_of)] = channel_of
     largest = 1 if array.dtype.kind == "f" else np.iinfo(array.dtype).max
-    given = array if largest == 1 else array.astype(np.float32) / np.float32(largest)
+    values = array if largest == 1 else array.astype(np.float32) / np.float32(largest)
     try:
-        check_probabilities(given, table[ids], number)
+        check_probabilities(values, table[ids], number)
     except ValueError as error:
         raise BadFile(str(error)) from error
-    near = nearest_of(given, (size.height_px, size.width_px))
+    near = nearest_of(values, (size.height_px, size.width_px))
     small = np.ascontiguousarray(np.moveaxis(near, 0, -1), np.float32).clip(0, 1)
     own = table[nearest(ids, size)]
     best = np.take_along_axis(small, np.minimum(own, number - 1)[..., None].astype(np.intp), -1)

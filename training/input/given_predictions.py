@@ -7,7 +7,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,17 +107,18 @@ def match_predictions(
     keys = _keys_of(frames, predictions, listed)
     there = [key for key in keys if key in listed]
     known = {*there, *_keys_of(manifest, predictions, listed)} - {""}
-    beside = {key: name for key in known if (name := _beside(key, listed, known))}
-    taken = known.union(*map(confidence_names, known))
-    extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in taken)
+    confidence_of = {key: name for key in known if (name := _beside(key, listed, known))}
+    names_used = known.union(*map(confidence_names, known))
+    extra = sorted(key for key in listed if key.lower().endswith(".png") and key not in names_used)
     if not there:
         present = f", and found {extra[0]}" if extra else ""
         raise InvalidInput(
             f"predictions {predictions.place}: none of its {len(listed):,} files is named as a "
             f"frame of {manifest.header.name}@{manifest.header.version}, split {split}: expected "
-            f"names such as {keys[0]}{present}; they may be another dataset's"
+            f"names such as {keys[0]}{present}; "
+            + (_otherwise_named(frames, predictions, listed) or "they may be another dataset's")
         )
-    confident = [beside[key] for key in there if key in beside]
+    confident = [confidence_of[key] for key in there if key in confidence_of]
     spans = files.spans([*there, *confident])
     rows = [
         {
@@ -129,7 +131,7 @@ def match_predictions(
             "confidence_start": spans[name][0] if name in spans else None,
             "confidence_length": spans[name][1] if name in spans else None,
         }
-        for key, name in ((key, beside.get(key) if key in listed else None) for key in keys)
+        for key, name in ((key, confidence_of.get(key) if key in listed else None) for key in keys)
     ]
     digest = hashlib.sha256()
     for key in (*there, *confident):
@@ -147,6 +149,20 @@ def match_predictions(
     with atomic_path(folder / MATCHED_FILE) as partial_path:
         pq.write_table(table, partial_path, compression="zstd")
     return match
+
+
+def _otherwise_named(
+    frames: Manifest, predictions: PredictionSet, listed: Mapping[str, Any]
+) -> str:
+    """What to do about predictions that have the frames' names of the other kind; else empty."""
+    other = {BY_NAME: BY_FKEY, BY_FKEY: BY_NAME}.get(predictions.named_by)
+    if other is None:
+        return ""
+    with suppress(InvalidInput):
+        keys = _keys_of(frames, replace(predictions, named_by=other), listed)
+        if any(key in listed for key in keys):
+            return f"they are named by {other}: give --named-by {other} (REST: named_by)"
+    return ""
 
 
 def _beside(key: str, listed: Mapping[str, Any], known: Collection[str]) -> str | None:
@@ -453,13 +469,13 @@ def _class_list_of(
             of_id if classes.map is not None else classes.of_label[:number]
         )
     if predictions.encoding == LABELS:
-        first, *others = labels.lists
+        first, *rest = labels.lists
         if first.encoding.is_panoptic:
             raise InvalidInput(
                 f"predictions of {predictions.model}: dataset {dataset} has panoptic labels, and "
                 "predictions have no segments; give them by ids, or with a class list of their own"
             )
-        if others:
+        if rest:
             raise InvalidInput(
                 f"predictions of {predictions.model}: dataset {dataset} has labels of several "
                 "class lists; give them by ids, or with a class list of their own"

@@ -51,6 +51,13 @@ def write_trained_scenes(model_dir: Path, scenes: Iterable[str], parent: Path | 
     atomic_write(model_dir / SCENES_FILE, json.dumps(sorted(trained)), parents=True)
 
 
+def write_trained(model_dir: Path, manifest: Path, split: str) -> None:
+    """Keep frames and scenes of a split that a model of another program was trained on."""
+    frames = Manifest.read(manifest).split(split).frames
+    write_trained_frames(model_dir, frames["fkey"].to_pylist(), None)
+    write_trained_scenes(model_dir, frames["scene"].to_pylist(), None)
+
+
 def scenes_trained_on(model_dir: Path) -> set[str]:
     """The scenes that the model in ``model_dir`` was trained on; none where it has no list.
 

@@ -5,54 +5,13 @@ add up to exactly the unsharded matrix. Decoding a frame's PNG files takes longe
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from pipeline.prepared.decoded_frames import UInt8
 from training.network.best_class import BestClass
-
-Float32 = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The model's answer to one image."""
-
-    logits: Float32
-    """(h, w, C) float32 at the network's size."""
-    best: BestClass
-    """The best class of each pixel."""
-    confidence: Float32
-    """(h, w) float32, its probability, 0 to 1."""
-    log_confidence: Float32
-    """(h, w) float32, the logarithm of it."""
-    uncertainty: float
-    """Mean over pixels of the entropy, as share of the largest possible: 0 to 1."""
-    disagreement: float | None = None
-    """Share of the pixels that get another class in the mirrored image, 0 to 1; None where it was
-    not looked at.
-    """
-
-    @property
-    def margin(self) -> float:
-        """Mean over pixels of the distance between the two largest probabilities: 0 to 1."""
-        return float(np.mean(self.confidence * -np.expm1(-self.best.lead), dtype=np.float64))
-
-    def loss(self, label: UInt8) -> float | None:
-        """Mean cross-entropy [nats] against a label (h, w) uint8; None if no pixel is known."""
-        # From what there is: TensorFlow would take the softmax again, 15 ms of CPU at 152x240.
-        row, column = np.nonzero(label < self.logits.shape[-1])
-        if not len(row):
-            return None
-        behind = (
-            self.logits[row, column, self.best.ids[row, column]]
-            - self.logits[row, column, label[row, column]]
-        )
-        return float(np.mean(behind - self.log_confidence[row, column], dtype=np.float64))
+from training.network.prediction import Prediction
 
 
 class Predictor:

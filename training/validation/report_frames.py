@@ -155,7 +155,7 @@ def lineage(report: Mapping[str, Any]) -> str:
         ("Question", json.dumps(record["question"], ensure_ascii=False)),
         ("Catalog snapshot, seed", f"{record['snapshot']}, {record['seed']}"),
         ("Made of", ", ".join(_named(parent) for parent in record["parents"])),
-        *(_of_predictions if "predictions" in record else _of_network)(record, model),
+        *_of_model(record, model),
     ]
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td class="left wrap">{escape(value)}</td></tr>'
@@ -163,6 +163,27 @@ def lineage(report: Mapping[str, Any]) -> str:
         if value
     )
     return f"<h2>Where it comes from</h2>\n<table><tbody>{rows}</tbody></table>"
+
+
+def _of_model(record: Mapping[str, Any], model: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    if "predictions" in record:
+        return _of_predictions(record, model)
+    return (_of_onnx if "onnx" in record else _of_network)(record, model)
+
+
+def _of_onnx(record: Mapping[str, Any], model: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Of a network of an ONNX file."""
+    file = record["onnx"]
+    takes = {name: value for name, value in file["takes"].items() if name != "name"}
+    width_px, height_px = record["input"]
+    producer = file["producer"], f"version {file['version']}" if file["version"] else ""
+    return (
+        ("Model", ", ".join(filter(None, (model["name"], _named(record["info"]))))),
+        ("Network", f"{record['network']}, {file['file']}, SHA-256 {model['sha256']}"),
+        ("Made by", ", ".join(filter(None, producer))),
+        ("Takes", f"{file['takes']['name']}: {width_px}x{height_px}, {_named(takes)}"),
+        ("Gives", f"{file['gives']['name']}: {file['gives']['kind']}"),
+    )
 
 
 def _of_network(record: Mapping[str, Any], model: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

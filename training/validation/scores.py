@@ -21,7 +21,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from ingest.labels.words import load64
+from training.validation.pair_runs import run_begins
 
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
@@ -42,32 +42,18 @@ def confusion_matrix(truth: UInt8, prediction: UInt8, n_classes: int) -> tuple[I
     true, predicted = (
         np.ascontiguousarray(ids, np.uint8).reshape(-1) for ids in (truth, prediction)
     )
-    _count_pairs(true, predicted, matrix)
+    _count_runs(true, predicted, run_begins(truth, prediction), matrix)
     return matrix, int(truth.size - matrix.sum())
 
 
 @nb.njit(nogil=True, cache=True)
-def _count_pairs(truth, prediction, matrix):  # type: ignore[no-untyped-def]
-    """Count pairs of class ids by their runs: most pixels have the pair of the one before them."""
-    n_classes, size = len(matrix), len(truth)
-    begin = 0
-    while begin < size:
-        true, predicted, end = truth[begin], prediction[begin], begin + 1
-        if end < size and truth[end] == true and prediction[end] == predicted:
-            # Eight pixels at once.
-            eight = np.uint64(0x0101010101010101)
-            eight_true, eight_predicted = np.uint64(true) * eight, np.uint64(predicted) * eight
-            while (
-                end + 8 <= size
-                and load64(truth, end) == eight_true
-                and load64(prediction, end) == eight_predicted
-            ):
-                end += 8
-            while end < size and truth[end] == true and prediction[end] == predicted:
-                end += 1
-        if true < n_classes:
-            matrix[true, predicted] += end - begin
-        begin = end
+def _count_runs(truth, prediction, begins, matrix):  # type: ignore[no-untyped-def]
+    """Count pairs of class ids by the runs of equal ones."""
+    for run in range(len(begins) - 1):
+        begin = begins[run]
+        true = truth[begin]
+        if true < len(matrix):
+            matrix[true, prediction[begin]] += begins[run + 1] - begin
 
 
 def iou(matrix: Int64) -> Float64:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.numbered_colours import NumberedColours
-from pipeline.prepared.decoded_frames import UInt8, nearest
+from pipeline.prepared.decoded_frames import UInt8, nearest, small_image
 from pipeline.prepared.label_classes import LabelClasses
+from pipeline.runs.size import Size
 from training.input.frame_reader import Frame, LabelledFrame
 from training.input.split_shards import FrameId
 from training.network.frame_prediction import FramePrediction
@@ -56,7 +57,9 @@ class ShardSums:
         label, best = frame.label, prediction.best
         ids = best.at_size(*label.shape)
         matrix, ignored = confusion_matrix(label, ids, len(classes))
-        small, small_ids = nearest(label, frame.size), best.ids
+        small_ids = best.ids
+        size = Size(*small_ids.shape)  # the network's output, which may be smaller than its input
+        small = nearest(label, size)
         miou = mean_iou(matrix) if matrix.any() else None
         if self.selection is not None:
             self.selection.add(
@@ -64,7 +67,11 @@ class ShardSums:
                 miou,
                 prediction.uncertainty,
                 lambda: pictures_of(
-                    frame_id.row, frame.image, small, small_ids.astype(np.uint8), classes.colours
+                    frame_id.row,
+                    frame.image if frame.size == size else small_image(frame.image, size),
+                    small,
+                    small_ids.astype(np.uint8),
+                    classes.colours,
                 ),
             )
         scored = ScoredFrame(

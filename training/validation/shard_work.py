@@ -22,6 +22,7 @@ from training.input.given_predictions import BadPrediction
 from training.input.split_shards import FrameId, Shard, Split
 from training.input.trained_frames import frames_trained_on, scenes_trained_on
 from training.network.about_model import AboutModel
+from training.network.about_onnx import AboutOnnx
 from training.network.frame_prediction import AboutPredictions, FramePrediction
 from training.run_settings import RunSettings
 from training.validation.frame_cells import FrameCells, FrameScore
@@ -60,7 +61,7 @@ class Model:
     """Folder of its results."""
     about: About
     """What the result of one of the shards is of."""
-    description: AboutModel | AboutPredictions
+    description: AboutModel | AboutOnnx | AboutPredictions
     """The model's."""
 
     def about_shard(self, shard: Shard) -> About:
@@ -369,7 +370,7 @@ def _predicted(
         raise
     except BadFile as error:
         reason = f"{error.reason} for frame {frame_id.fkey}"
-        raise _ModelFailed(reason, str(scoring.scorer.model.folder)) from error
+        raise _ModelFailed(reason, error.file or str(scoring.scorer.model.folder)) from error
 
 
 def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:

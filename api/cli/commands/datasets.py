@@ -242,12 +242,14 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare two datasets: frames, splits, and distributions with their distances."""
-    most = _MOST_FRAMES if as_json else SHOWN_FRAMES
-    changes = target().datasets.diff(before, after, limit=most)
-    if as_json:
-        emit_json(changes)
+    if not as_json:
+        show_diff(target().datasets.diff(before, after, limit=SHOWN_FRAMES))
+    elif destination.server() is None:
+        for piece in home_session().datasets.diff_text(before, after, limit=_MOST_FRAMES):
+            emit_text(piece)
+        emit_text("\n")
     else:
-        show_diff(changes)
+        emit_json(target().datasets.diff(before, after, limit=_MOST_FRAMES))
 
 
 @dataset_app.command("export")

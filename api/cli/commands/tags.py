@@ -363,7 +363,7 @@ def tags_import_scores(
     job: Annotated[str, typer.Argument(help="A validation or a prediction that is done.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Make scores of frames tags of their model: select --model MODEL --tag uncertainty>=0.4."""
+    """Make scores of frames tags of their model: select --model MODEL --tag accuracy<0.8."""
     written = target().tags.import_scores(job)
     if as_json:
         emit_json(written)
@@ -383,11 +383,13 @@ def emit_scores(written: Record) -> None:
     if unlabelled:
         labelled = " --tag labelled=0"
         stdout.print(f"{unlabelled:,} of these frames have no label")
-    stdout.print(
-        f"framesift select --model {written['model']} --tag 'uncertainty>=0.4'{labelled} asks for "
-        "them; "
-        f"framesift tags drop {written['family']} removes them"
-    )
+    # Predictions may say classes alone, and frames may lack a label.
+    examples = {"uncertainty": "uncertainty>=0.4", "accuracy": "accuracy<0.8"}
+    for tag in [text for score, text in examples.items() if score in written["scores"]][:1]:
+        stdout.print(
+            f"framesift select --model {written['model']} --tag '{tag}'{labelled} asks for them"
+        )
+    stdout.print(f"framesift tags drop {written['family']} removes them")
 
 
 @tags_app.command("families")

@@ -81,14 +81,14 @@ def _option(row: Row) -> Any:
         and setting.parse is None
         and (int in types or (float in types and setting.ge is not None))
     )
-    shown = row.default is not None and not row.is_list
+    shows_default = row.default is not None and not row.is_list
     return typer.Option(
         _flag(row),
         min=setting.ge if bounded else None,
         max=setting.le if bounded else None,
         help=setting.help,
         metavar=setting.metavar,
-        show_default=shown,
+        show_default=shows_default,
     )
 
 
@@ -102,7 +102,7 @@ def _parameter(name: str, row: Row) -> inspect.Parameter:
     if row.is_list and setting.parse is None:
         annotation, default = list[str] | None, None
     elif setting.parse is not None or Path in types:
-        annotation = str | None
+        annotation, default = str | None, None if row.is_list else default
     elif _flag(row).startswith(_NEGATIVE):
         default = False
     return inspect.Parameter(

@@ -16,10 +16,15 @@ EXAMPLE_ROWS = [
 ]
 
 
+_KINDS = {dict: "object", list: "array", str: "string", int: "integer"}
+
+
 def json_answer(example: dict[str, Any] | list[Any], status: int = 200) -> Responses:
     """An answer in JSON."""
-    kind = "array" if isinstance(example, list) else "object"
-    content = {"application/json": {"schema": {"type": kind}, "example": example}}
+    schema: dict[str, Any] = {"type": "object"}
+    if isinstance(example, list):
+        schema = {"type": "array", "items": {"type": _KINDS[type(example[0])]}}
+    content = {"application/json": {"schema": schema, "example": example}}
     return {status: {"content": content}}
 
 

@@ -19,7 +19,8 @@ def in_rows(rows: Sequence[Mapping[str, Any]], csv: Format) -> dict[str, dict[st
     contents: dict[str, dict[str, Any]] = {}
     for media_type, format_ in MEDIA_TYPES.items():
         if format_ == "json":
-            contents[media_type] = {"schema": {"type": "array"}, "example": list(rows)}
+            schema = {"type": "array", "items": {"type": "object"}}
+            contents[media_type] = {"schema": schema, "example": list(rows)}
         elif format_ in ("csv", "ndjson"):
             text = b"".join(
                 encoded(csv if format_ == "csv" else format_, table.schema, table.to_batches())

@@ -30,7 +30,7 @@ from api.schemas.datasets import (
     DiffAnswer,
 )
 from api.schemas.new_datasets import DatasetChange, NewDataset, NewExtension, NewReduction, NewSplit
-from pipeline.datasets.export_formats import TEXTS, ExportFormat
+from pipeline.datasets.export_formats import TABLES, TEXTS, ExportFormat
 
 router = Router(prefix="/v1", tags=["datasets"], examples={"name": "bikes"})
 
@@ -218,8 +218,8 @@ _EXPORTED: dict[int | str, dict[str, Any]] = {
                 "schema": {"type": "object"},
                 "example": {"metadata": {"name": "bikes@1"}, "samples": []},
             },
-            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         }
+        | {kind: {"schema": {"type": "string", "format": "binary"}} for kind in TABLES.values()}
         | {
             kind: {"schema": {"type": "string"}, "example": _AS_TEXT[kind]}
             for kind in TEXTS.values()
@@ -231,13 +231,14 @@ _EXPORTED: dict[int | str, dict[str, Any]] = {
 _ACCEPTED: dict[str, ExportFormat] = {
     "text/csv": "csv",
     "application/x-ndjson": "jsonl",
-    "application/vnd.apache.parquet": "parquet",
+    TABLES["parquet"]: "parquet",
+    TABLES["xlsx"]: "xlsx",
     "text/plain": "files",
     "application/json": "fiftyone",
 }
 """Format by what Accept wants where none is asked for; csv where it wants nothing."""
 
-_MEDIA_TYPES = {**TEXTS, "parquet": "application/vnd.apache.parquet"}
+_MEDIA_TYPES = {**TEXTS, **TABLES}
 
 
 @router.get("/datasets/{name}/export", rule=READ, response_model=None, responses=_EXPORTED)
@@ -247,7 +248,7 @@ def get_export(
     session: CurrentSession,
     format: Annotated[  # noqa: A002
         ExportFormat | None,
-        Query(description="What Accept wants by default: csv, jsonl, parquet or files."),
+        Query(description="What Accept wants by default: csv, jsonl, parquet, xlsx or files."),
     ] = None,
     split: str | None = None,
     with_labels: Annotated[

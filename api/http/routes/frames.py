@@ -135,7 +135,10 @@ _PAGE: dict[int | str, dict[str, Any]] = {
     406: {"description": "Accept names no format that the server has."},
 }
 
-_PICTURES: dict[str, Any] = {f"image/{kind}": {} for kind in ("png", "jpeg", "webp")}
+_PICTURES: dict[str, Any] = {
+    f"image/{kind}": {"schema": {"type": "string", "format": "binary"}}
+    for kind in ("png", "jpeg", "webp")
+}
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The picture.",

@@ -39,7 +39,10 @@ BEGUN: dict[int | str, dict[str, Any]] = {
 """Response of operations that begin a job."""
 
 _TEXT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "What was printed.", "content": {"text/plain": {"example": "step 1\n"}}}
+    200: {
+        "description": "What was printed.",
+        "content": {"text/plain": {"schema": {"type": "string"}, "example": "step 1\n"}},
+    }
 }
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -246,7 +249,8 @@ def get_file(
     frame_scores.parquet; of a training metrics.json, metrics.jsonl, its record run.json (not for
     users limited to collections), mlperf.log, where it scores its model on the way
     evaluations.jsonl, and where it skips bad frames bad_frames.json; of a user's program
-    result.json and output/PATH for each file that this names; of other jobs result.json, the
+    result.json and output/PATH for each file that this names, before that output/metrics.jsonl and
+    the checkpoints that it names; of other jobs result.json, the
     document that their command ended with.
     """
     file = session.jobs.file(name, path)

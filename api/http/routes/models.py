@@ -1,4 +1,4 @@
-"""/v1/models: what was trained."""
+"""/v1/models: what trainings and programs made."""
 
 from api.http.dependencies import At, CurrentSession
 from api.http.pages import CurrentPage
@@ -12,7 +12,7 @@ router = Router(prefix="/v1/models", tags=["jobs"], examples={"name": "train-bik
 
 @router.get("", rule=READ)
 def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer:
-    """Models, newest first: the training jobs that are done."""
+    """Models, newest first: trainings that are done, and programs that wrote ONNX files."""
     before, limit = page.number_after("models"), page.limit + 1
     models = session.models.list(before=before, limit=limit)
     listed, follows = page.page("models", models, lambda model: (model.number,))
@@ -39,5 +39,5 @@ def post_improvement(
 
 @router.get("/{name}", rule=READ)
 def get_model(name: str, session: CurrentSession) -> ModelBody:
-    """A model, by the name of its training job."""
+    """A model, by the name of its job."""
     return session.models.get(name)

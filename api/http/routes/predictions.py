@@ -31,6 +31,13 @@ class PredictionQuery(OverlayQuery):
     errors: bool = Field(
         default=False, description="In its place the pixels of another class than the label."
     )
+    taken_for: str | None = Field(
+        default=None,
+        max_length=2_000,
+        description="Of errors: only pixels that the model took for these, tags or names of "
+        "classes with commas between; `classes` are the label's.",
+        examples=["truck"],
+    )
 
 
 @picture_route(router, "/predictions/{fkey:path}")
@@ -46,6 +53,8 @@ async def get_prediction(
     most, the newest ones of each model.
     """
     look = query.look(request, ("jpeg", "webp", "png"))
-    choice = PredictionChoice(query.model, query.job, query.errors, query.alpha, query.classes)
+    choice = PredictionChoice(
+        query.model, query.job, query.errors, query.alpha, query.classes, query.taken_for
+    )
     image = await run_in_threadpool(session.pictures.prediction, fkey, choice, look)
     return await made_answer(request, image, session.pictures.cache)

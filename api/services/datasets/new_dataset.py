@@ -8,6 +8,8 @@ from typing import Any
 from api.schemas.new_datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.lake.schema import GIVEN_SPLIT
+from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from catalog.values import NOBODY, Owner
@@ -21,7 +23,7 @@ from pipeline.datasets.datasets import (
     save_content,
 )
 from pipeline.datasets.derive import Gap, extend_dataset, split_dataset
-from pipeline.datasets.division import FRAME, GIVEN, Division
+from pipeline.datasets.division import FRAME, Division
 from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.split import parse_split
@@ -96,10 +98,9 @@ def _chosen(
     with ExitStack() as stack:
         selection: Selection | FramePortions
         if method is None and leakage_guard is None and not request.question.order:
+            columns = [*set_request.columns, *([FKEY_HASH] if division.is_divided else [])]
             selection = stack.enter_context(
-                frame_portions(
-                    workspace.catalog, request.question, at, set_request.columns, [DRIVE]
-                )
+                frame_portions(workspace.catalog, request.question, at, columns, [DRIVE])
             )
         else:
             chosen, of_set = select_set(workspace.catalog, set_request, at)
@@ -135,11 +136,11 @@ def _need_given_splits(workspace: Workspace, at: int | None) -> None:
         InvalidInput: No frame has one.
     """
     with workspace.catalog.reading(at) as snapshot:
-        if GIVEN not in snapshot.tags:
+        if GIVEN_SPLIT not in snapshot.tags:
             raise InvalidInput(
-                f"split_given: no frame has the tag {GIVEN}, which says its makers' split: no "
-                "source's layout has a field {split} (framesift source show NAME shows it); "
-                "divide by shares, such as --split train=0.8,validation=0.2"
+                f"split_given: no frame has the tag {GIVEN_SPLIT}, which says its makers' "
+                "split: no source's layout has a field {split} (framesift source show NAME shows "
+                "it); divide by shares, such as --split train=0.8,validation=0.2"
             )
 
 

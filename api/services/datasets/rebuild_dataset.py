@@ -10,12 +10,13 @@ from pydantic import TypeAdapter
 from api.services.datasets.new_dataset import stores_of
 from api.workspace import Workspace
 from catalog.errors import BadFile, NotFound
+from catalog.lake.schema import GIVEN_SPLIT
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Content, Provenance, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
-from pipeline.datasets.division import GIVEN, Division
+from pipeline.datasets.division import Division
 from pipeline.datasets.improve import HeldOutSplit, Improvement, improved_content
 from pipeline.datasets.leakage_guard import guard_of, union
 from pipeline.datasets.rebuilt import restore_manifest
@@ -110,7 +111,7 @@ def _leakage_guard(workspace: Workspace, stored: Mapping[str, Any]) -> LeakageGu
 
 def _division(stored: Mapping[str, Any]) -> Division:
     if not stored.get("split"):
-        return Division(given=stored.get("split_by") == GIVEN)
+        return Division(given=stored.get("split_by") == GIVEN_SPLIT)
     guard = {name: stored[name] for name in ("min_gap_s", "allow_leakage") if name in stored}
     return Division(
         {name: Fraction(share) for name, share in stored["split"].items()},

@@ -14,16 +14,17 @@ from catalog.errors import FramesiftError, InvalidInput
 from catalog.records.datasets import newest_datasets, recorded_dataset, recorded_datasets
 from catalog.records.jobs import models_of_datasets
 from catalog.values import Owner
-from pipeline.datasets.export_formats import ExportFormat
+from pipeline.datasets.export_formats import TABLES, ExportFormat
 from query.question.wrong_value import checked
 
 if TYPE_CHECKING:  # imported where it is used: short commands do without
     import pyarrow as pa
 
     from catalog.records.tables import Dataset
+    from catalog.values import FrameProgress
     from pipeline.datasets.diff import DatasetDiff
     from pipeline.exports.export import TrainingExport
-    from pipeline.exports.progress import ExportProgress, Report
+    from pipeline.exports.progress import Report
     from pipeline.manifest import Manifest
 
 _CHUNK_BYTES = 1 << 20
@@ -111,6 +112,12 @@ class Datasets(Service):
 
         return diff_to_json(self._compared(name, other, limit))
 
+    def diff_text(self, name: str, other: str, *, limit: int | None = None) -> Iterator[str]:
+        """`diff` as its text, piece by piece: pipeline.datasets.diff.diff_to_text."""
+        from pipeline.datasets.diff import diff_to_text
+
+        return diff_to_text(self._compared(name, other, limit))
+
     def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> "pa.Table":
         """`diff` as a row for each frame that differs."""
         from pipeline.datasets.diff import diff_to_rows
@@ -173,8 +180,8 @@ class Datasets(Service):
         from pipeline.datasets.export import export_text, fiftyone_document
 
         manifest, tags = self._manifest(name, split)
-        if format == "parquet":
-            return _parquet(manifest, tags)
+        if format in TABLES:
+            return _table_file(manifest, tags, format)
         if format == "fiftyone":
             document = fiftyone_document(manifest, tags)
             return iter([json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()])
@@ -205,7 +212,7 @@ class Datasets(Service):
         *,
         split: str | None = None,
         report: "Report" = lambda _: None,
-    ) -> "ExportProgress":
+    ) -> "FrameProgress":
         """Write a dataset's images and masks for another trainer, to a folder.
 
         Files are read where they lie; those that do not lie in folders of this machine, from the
@@ -276,12 +283,14 @@ def _root_for_limited(source: str, root: str) -> str:
     return root if "://" in root else source
 
 
-def _parquet(manifest: "Manifest", tags: builtins.list[str]) -> Iterator[bytes]:
+def _table_file(
+    manifest: "Manifest", tags: builtins.list[str], format_: ExportFormat
+) -> Iterator[bytes]:
     from pipeline.datasets.export import write_export
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "frames.parquet")
-        write_export(manifest, tags, "parquet", path)
+        path = Path(folder, f"frames.{format_}")
+        write_export(manifest, tags, format_, path)
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK_BYTES):
                 yield chunk

@@ -6,16 +6,23 @@ from typing import Any
 
 from catalog.errors import NotFound
 from catalog.records.tables import Job
+from pipeline.jobs.program.checkpoints import checkpoints_of
 from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.program.scalars import LINES_FILE
 from pipeline.jobs.request import JobPaths, read_json
 
 _OUTPUT = "output/"
 """Begins the names of what a user's program made."""
 
+FIGURE = "scaling.svg"
+"""The figure of a scaling study."""
+
 _RESULT = {"result.json": "application/json"}
 
 _FILES = {
     **dict.fromkeys(("scan", "stage", "extract", "labels", "policy", "run"), _RESULT),
+    "preflight": {**_RESULT, "preflight.json": "application/json"},
+    "scaling": {**_RESULT, "study.json": "application/json", FIGURE: "image/svg+xml"},
     "validate": {
         **_RESULT,
         "report.html": "text/html; charset=utf-8",
@@ -89,12 +96,15 @@ def report_file(job: Job, name: str, *, tells_paths: bool) -> JobFile:
 
 
 def _output(job: Job, paths: JobPaths, name: str) -> JobFile:
-    """A file that a user's program made, of those that were collected.
+    """A file that a user's program made: one that was collected, or that is whole before that.
 
     Raises:
-        NotFound: None of that name was.
+        NotFound: There is none of that name.
     """
     known = {_OUTPUT + row["path"] for row in read_json(paths.result).get("outputs", ())}
+    if name not in known:
+        checkpoints = checkpoints_of(paths.folder).whole
+        known |= {_OUTPUT + each for each in (LINES_FILE, *(one.path for one in checkpoints))}
     folder = ProgramPaths(paths.folder).output
     path = folder / name.removeprefix(_OUTPUT)
     # A link that took its place since would show another file.
@@ -102,8 +112,12 @@ def _output(job: Job, paths: JobPaths, name: str) -> JobFile:
         name not in known
         or path.is_symlink()
         or path.resolve() != folder.resolve() / path.relative_to(folder)
+        or not path.is_file()
     ):
         raise NotFound(
-            "file", name[:80], f"result.json names what {job.name} made; it is {job.state}"
+            "file",
+            name[:80],
+            f"result.json names what {job.name} made, and before that {LINES_FILE} and the "
+            f"checkpoints that it names are there; it is {job.state}",
         )
     return JobFile(path, "application/octet-stream")

@@ -17,7 +17,10 @@ from pipeline.jobs.follow import refresh
 from pipeline.manifest_store import read_manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
 
-_EXPECTED = "expected the name of a training job; framesift models list shows them"
+_EXPECTED = (
+    "expected the name of a training job, which framesift models list shows, or the --model-name "
+    "of scored predictions"
+)
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,17 @@ def improved_model(workspace: Workspace, name: str) -> ImprovedModel:
     try:
         job = recorded_job(workspace.records, name)
     except NotFound as error:
-        of_predictions = _of_predictions(workspace, name)
-        if of_predictions is None:
-            what = "a folder has neither dataset nor validations; " if Path(name).is_dir() else ""
-            raise NotFound("model", name, what + _EXPECTED) from error
-        return of_predictions
-    if job.kind != "train":
-        raise NotFound("model", name, f"job {name} is of kind {job.kind}; {_EXPECTED}")
-    return _of_training(workspace, refresh(workspace.records, job))
+        what = "a folder has neither dataset nor validations; " if Path(name).is_dir() else ""
+        unknown = NotFound("model", name, what + _EXPECTED)
+        unknown.__cause__ = error
+    else:
+        if job.kind == "train":
+            return _of_training(workspace, refresh(workspace.records, job))
+        unknown = NotFound("model", name, f"job {name} is of kind {job.kind}; {_EXPECTED}")
+    of_predictions = _of_predictions(workspace, name)
+    if of_predictions is None:
+        raise unknown
+    return of_predictions
 
 
 def _of_training(workspace: Workspace, job: Job) -> ImprovedModel:
@@ -102,14 +108,14 @@ def _of_predictions(workspace: Workspace, name: str) -> ImprovedModel | None:
         )
     dataset = complete_dataset(records, trained_on)
     datasets = {one.id: one for one in recorded_datasets(records)}
-    held = {
+    held_out = {
         (job.dataset_id, split): HeldOutSplit(dataset_of(datasets, job), split)
         for job in jobs
         if job.dataset_id is not None and (split := _settings(job).get("split"))
     }
     split = chosen_split(read_manifest(records, dataset), None, "train")
     finished = _finished(workspace, jobs, name, command)
-    return ImprovedModel(name, dataset, split, finished, [*held.values()])
+    return ImprovedModel(name, dataset, split, finished, [*held_out.values()])
 
 
 def _finished(workspace: Workspace, jobs: Sequence[Job], name: str, command: str) -> list[Job]:

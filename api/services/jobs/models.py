@@ -1,9 +1,11 @@
-"""Models, which training jobs made: what can be done with them."""
+"""Models, which trainings and programs made: what can be done with them."""
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from api.schemas.jobs import ModelBody
 from api.services.call import Service
@@ -11,14 +13,28 @@ from api.services.jobs.current import bring_up_to_date, current_job
 from catalog.errors import NotFound
 from catalog.records.datasets import datasets_by_id
 from catalog.records.jobs import recorded_jobs
+from pipeline.jobs.program.paths import ProgramPaths
 
 if TYPE_CHECKING:
     from api.schemas.improvements import ImprovementBody
-    from catalog.records.tables import Job
+    from catalog.records.tables import Dataset, Job
+
+
+_PROGRAMS_AT_ONCE = 200
+"""Jobs of programs that are read from the records together."""
+
+
+class NamedModel(NamedTuple):
+    """A model by its name."""
+
+    name: str
+    """As orders take it: a job, or JOB/FILE of one whose program wrote several ONNX files."""
+    is_onnx: bool
+    """Whether it is an ONNX file, which no training goes on from."""
 
 
 class Models(Service):
-    """Models of a home: its training jobs that are done."""
+    """Models of a home: its trainings that are done, and programs that wrote ONNX files."""
 
     def list(self, *, before: int | None = None, limit: int | None = None) -> list[ModelBody]:
         """Models, newest first.
@@ -27,28 +43,27 @@ class Models(Service):
             before: Only those of jobs whose number is lower.
             limit: At most this many.
         """
-        bring_up_to_date(self._workspace)
-        records = self._workspace.readable_records
-        jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
-        return self._bodies(jobs)
+        return self._bodies([*islice(self._jobs(before=before, limit=limit), limit)])
 
-    def newest(self, *, limit: int, holding: str = "") -> builtins.list[str]:
-        """Names of the newest models, newest first.
+    def newest(self, *, limit: int, holding: str = "") -> builtins.list[NamedModel]:
+        """The newest models, newest first.
 
         Args:
             limit: At most this many.
-            holding: Only those whose name holds this text, in whatever case.
+            holding: Only those of jobs whose name holds this text, in whatever case.
         """
-        bring_up_to_date(self._workspace)
-        records = self._workspace.readable_records
-        jobs = recorded_jobs(records, kind="train", states=["done"], limit=limit, holding=holding)
-        return [job.name for job in jobs]
+        named = (
+            NamedModel(name, job.kind == "run")
+            for job in self._jobs(limit=limit, holding=holding)
+            for name in _names(job)
+        )
+        return [*islice(named, limit)]
 
     def get(self, name: str) -> ModelBody:
-        """A model, by the name of its training job.
+        """A model, by the name of its job.
 
         Raises:
-            NotFound: There is no such job, or it is no training that is done.
+            NotFound: There is no such job, it is not done, or it made no model.
         """
         try:
             job = current_job(self._workspace, name)
@@ -56,23 +71,50 @@ class Models(Service):
             raise NotFound(
                 "model",
                 name,
-                "expected the name of a training job; framesift models list and GET /v1/models "
-                "list them",
+                "expected the name of a training job, or of a program's that wrote an ONNX file; "
+                "framesift models list and GET /v1/models list them",
             ) from error
-        if job.kind != "train" or job.state != "done":
-            raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
+        if job.state != "done" or not _names(job):
+            wrote = ", and wrote no ONNX file" if (job.kind, job.state) == ("run", "done") else ""
+            raise NotFound(
+                "model", name, f"job {name} is of kind {job.kind}, and {job.state}{wrote}"
+            )
         return self._bodies([job])[0]
+
+    def _jobs(
+        self, *, before: int | None = None, limit: int | None = None, holding: str = ""
+    ) -> "Iterator[Job]":
+        """Jobs that made models, newest first: trainings, and programs that wrote ONNX files."""
+        bring_up_to_date(self._workspace)
+        trainings = recorded_jobs(
+            self._workspace.readable_records, kind="train", states=["done"], before=before,
+            limit=limit, holding=holding,
+        )  # fmt: skip
+        return merge(trainings, self._programs(before, holding), key=lambda job: -job.id)
+
+    def _programs(self, before: int | None, holding: str) -> "Iterator[Job]":
+        records = self._workspace.readable_records
+        while jobs := recorded_jobs(
+            records, kind="run", states=["done"], before=before, limit=_PROGRAMS_AT_ONCE,
+            holding=holding,
+        ):  # fmt: skip
+            yield from filter(_names, jobs)
+            before = jobs[-1].id
 
     def _bodies(self, jobs: "Sequence[Job]") -> builtins.list[ModelBody]:
         """The models of these jobs, with what their datasets came of."""
         datasets = datasets_by_id(
             self._workspace.readable_records, [job.dataset_id for job in jobs]
         )
+        return [self._body(job, datasets.get(job.dataset_id or 0)) for job in jobs]
+
+    def _body(self, job: "Job", dataset: "Dataset | None") -> ModelBody:
         home = self._workspace.place
-        return [
-            ModelBody.of(job, _settings(job), home, datasets.get(job.dataset_id or 0))
-            for job in jobs
-        ]
+        if job.kind == "train":
+            folder = str(job.paths["model_dir"])
+            return ModelBody.of(job, folder, _settings(job), [], home, dataset)
+        program = ProgramPaths(Path(job.paths["folder"]))
+        return ModelBody.of(job, str(program.output), {}, program.onnx_files, home, dataset)
 
     def improve(
         self,
@@ -102,11 +144,21 @@ class Models(Service):
         return improve(self._workspace, name, request)
 
 
+def _names(job: "Job") -> list[str]:
+    """The models of a job that is done, by the names that orders take."""
+    if job.kind != "run":
+        return [job.name] if job.kind == "train" else []
+    paths = ProgramPaths(Path(job.paths["folder"]))
+    if paths.onnx_file is not None:
+        return [job.name]
+    return [f"{job.name}/{file}" for file in paths.onnx_files]
+
+
 _OF_EVALUATIONS = ("evaluate_every", "evaluate_split")
 
 
 def _settings(job: "Job") -> dict[str, Any]:
-    """The settings that a run had: what was asked for, and else what its run.json says."""
+    """The settings that a training had: what was asked for, and else what its run.json says."""
     from pipeline.jobs.request import read_json
     from pipeline.runs.orders import TRAINING_SETTINGS
 

@@ -20,15 +20,31 @@ from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 from pipeline.archive.migrate import check_migration
 from pipeline.jobs.changes import changed_order
 from pipeline.jobs.follow import refresh
-from pipeline.jobs.inference.chosen_predictions import predictions_of_job
+from pipeline.jobs.inference.chosen_model import no_training
+from pipeline.jobs.inference.chosen_onnx import onnx_path
+from pipeline.jobs.inference.earlier_validation import earlier_validation
 from pipeline.jobs.plan import plan, work_of
+from pipeline.jobs.program.chosen_checkpoint import chosen_checkpoint
 from pipeline.jobs.request import JobPaths
-from pipeline.jobs.submit import Described, check_resumable, describe, record_work, resume, submit
+from pipeline.jobs.submit import (
+    Described,
+    check_plan,
+    check_resumable,
+    describe,
+    record_work,
+    resume,
+    submit,
+)
 from pipeline.jobs.work import JobHome, PlaceFences, Work
+from pipeline.jobs.workflow.task_paths import RUN
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import named_checkpoint
-from pipeline.runs.orders import ModelOrder, Order, Training, Validation
+from pipeline.runs.job_order import JobOrder
+from pipeline.runs.job_orders import JOB_ORDERS
+from pipeline.runs.orders import FramesOrder, ModelOrder, Order, Program, Training, Validation
 from pipeline.runs.prediction_set import BY_FKEY, BY_NAME, IDS, LABELS, is_on_server
+from pipeline.runs.preflight_order import Preflight
+from pipeline.runs.scaling_order import Scaling
 from pipeline.staging.stage import newest_manifest
 from query.question.question import Question
 from query.question.wrong_value import validation_message
@@ -44,54 +60,76 @@ if TYPE_CHECKING:
 class Checked:
     """An order that its caller may give, with names as they are meant."""
 
-    order: Order
+    order: JobOrder
     """The order."""
     dataset: Dataset | None
-    """What it names; None where a question chooses the frames."""
+    """What it names; None where a question chooses the frames, or it names none."""
     snapshot: int | None
     """Of the catalog that answers the question; None for no question."""
     notes: Sequence[str]
     """Statements that the user should know before its job runs."""
 
 
-def begin(call: "Call", order: Order) -> tuple[Job, Sequence[str]]:
+def begin(call: "Call", order: JobOrder) -> tuple[Job, Sequence[str]]:
     """Begin the job of an order; its record, and what its user should know.
 
     Raises:
         FramesiftError: The order cannot be carried out, or the caller may not give it.
     """
     checked, home = checked_order(call, order), home_of(call)
-    asked = _asked(call, checked)
+    requested = _asked(call, checked)
     job = submit(
-        home.records, home.queue, lambda: plan(home, checked.order, checked.dataset, asked)
+        home.records, home.queue, lambda: plan(home, checked.order, checked.dataset, requested)
     )
     return job, checked.notes
 
 
-def dry_run(call: "Call", order: Order) -> tuple[Dataset, Sequence[Described], Sequence[str]]:
+def dry_run(
+    call: "Call", order: JobOrder
+) -> tuple[Dataset | None, Sequence[Described], Sequence[str]]:
     """The dataset and the steps of an order's job, which does not begin, and notes for its user.
 
-    Of a question the dataset is the one that its frames would be saved as now.
+    Of a question the dataset is the one that its frames would be saved as now; of a scaling study
+    the steps are its trainings, one for each number of ranks.
 
     Raises:
         FramesiftError: As of `begin`.
     """
     checked, home = checked_order(call, order), home_of(call)
-    planned = plan(home, checked.order, checked.dataset, _asked(call, checked))
+    order = checked.order
+    planned = plan(home, order, checked.dataset, _asked(call, checked))
+    if isinstance(order, Scaling):
+        if order.question is not None:
+            order = replace(order, save_as=order.saves_as or planned.name)
+        return _described_trainings(call, order, checked)
     dataset, manifest = checked.dataset, None
+    if not isinstance(order, Order):
+        return dataset, describe(home.records, home.queue, planned), checked.notes
     if dataset is None:
         # With DuckDB, which those who list jobs do without.
         from api.services.datasets.new_dataset import previewed_dataset
 
-        request = new_dataset(home.records, planned.name, checked.order)
+        request = new_dataset(home.records, planned.name, order)
         dataset, manifest = previewed_dataset(
             call.workspace, request, checked.snapshot, call.caller.owner
         )
     if planned.work is None:
         manifest = manifest or Manifest.read(newest_manifest(home.records, dataset))
-        work = work_of(home, _on(checked.order, dataset), dataset, planned.paths, manifest)
+        work = work_of(home, _on(order, dataset), dataset, planned.paths, manifest)
         planned = planned.with_work(work)
     return dataset, describe(home.records, home.queue, planned), checked.notes
+
+
+def _described_trainings(
+    call: "Call", order: Scaling, checked: Checked
+) -> tuple[Dataset | None, Sequence[Described], Sequence[str]]:
+    """A training of each number of ranks of a study, as it would be submitted."""
+    dataset, steps = checked.dataset, []
+    for ranks in order.ranks:
+        dataset, of_training, _ = dry_run(call, order.training(ranks, 1))
+        run = next(step for step in of_training if step.name == RUN)
+        steps.append(replace(run, name=f"training-r{ranks}"))
+    return dataset, steps, checked.notes
 
 
 def plan_work(call: "Call", job: Job, dataset: Dataset, order: Order) -> None:
@@ -130,7 +168,7 @@ def go_on(call: "Call", job: Job, workers: int | None, bad_frames: str | None) -
     return resume(call.records, call.job_queue, job, order, work)
 
 
-def checked_order(call: "Call", order: Order) -> Checked:
+def checked_order(call: "Call", order: JobOrder) -> Checked:
     """The order, as far as it can be checked before its frames are known.
 
     Raises:
@@ -139,6 +177,12 @@ def checked_order(call: "Call", order: Order) -> Checked:
     if order.kind == "run":
         need_programs(call)
     order.check()
+    if isinstance(order, Preflight):
+        return _checked_preflight(call, order)
+    if isinstance(order, Scaling):
+        return _checked_study(call, order)
+    if not isinstance(order, Order):
+        raise UnknownName("job", order.kind, JOB_ORDERS)
     if order.migrate:
         check_migration(call.workspace.archive_access)
     if order.question is not None:
@@ -158,7 +202,39 @@ def checked_order(call: "Call", order: Order) -> Checked:
     return Checked(replace(order, dataset=name), dataset, None, notes)
 
 
-def _checked_question(call: "Call", order: Order, question: Question) -> Checked:
+def _checked_preflight(call: "Call", order: Preflight) -> Checked:
+    if order.path is not None:
+        if not call.caller.sees_all:
+            raise NotAllowed(
+                f"path {order.path}: folders of the ranks' machines are named by users who see "
+                "every row; give a dataset, whose files are read"
+            )
+        _options_of(call, order.path)  # where the caller may name it
+    if order.dataset is None:
+        return Checked(order, None, None, ())
+    dataset = complete_dataset(call.records, order.dataset)
+    return Checked(replace(order, dataset=f"{dataset.name}@{dataset.version}"), dataset, None, ())
+
+
+def _checked_study(call: "Call", order: Scaling) -> Checked:
+    """The study, if each of its trainings could begin now; they read the same version."""
+    dataset = None
+    if order.question is None:  # before anything is said of a model
+        dataset = complete_dataset(call.records, str(order.dataset))
+        order = replace(order, dataset=f"{dataset.name}@{dataset.version}")
+    if order.continue_from is not None:
+        order = replace(order, continue_from=_model(call, str(order.continue_from)))
+    checked = Checked(order, dataset, None, ())
+    if order.question is not None:
+        checked = _checked_question(call, order, Question.model_validate(order.question))
+    home, asked = home_of(call), _asked(call, checked)
+    for ranks in order.ranks:
+        training = plan(home, order.training(ranks, 1), checked.dataset, asked)
+        check_plan(home.records, home.queue, training)
+    return checked
+
+
+def _checked_question(call: "Call", order: FramesOrder, question: Question) -> Checked:
     # With DuckDB, which those who list jobs do without.
     from api.services.selections import described
     from pipeline.datasets.datasets import name_of_new
@@ -175,7 +251,7 @@ def _checked_question(call: "Call", order: Order, question: Question) -> Checked
     return Checked(order, None, snapshot, ())
 
 
-def new_dataset(records: RecordStore, job: str, order: Order) -> NewDataset:
+def new_dataset(records: RecordStore, job: str, order: FramesOrder) -> NewDataset:
     """The dataset that the frames of an order's question become.
 
     Args:
@@ -215,20 +291,22 @@ def _with_models(call: "Call", order: Order) -> Order:
     """The order with models as jobs take them."""
     if isinstance(order, Training) and order.continue_from is not None:
         return replace(order, continue_from=_model(call, str(order.continue_from)))
+    if isinstance(order, Program) and order.checkpoint is not None:
+        # The newest of now, whatever its program writes until this one begins.
+        return replace(order, checkpoint=chosen_checkpoint(call.records, order.checkpoint)[0])
     if isinstance(order, Validation) and order.compare is not None:
-        scores_predictions = predictions_of_job(call.records, order.compare) is not None
-        if not scores_predictions:
-            order = replace(order, compare=_model(call, order.compare))
+        earlier = earlier_validation(call.records, order.compare)
+        compare = order.compare if earlier else _model(call, order.compare)
+        order = replace(order, compare=compare)
     if isinstance(order, Validation) and order.scores_predictions:
         _fences(call, order)  # before its steps are planned, too
         order = replace(order, encoding=encoding_of(order.encoding))
-        if order.trained_on is None:
-            return order
+    elif isinstance(order, ModelOrder):
+        order = replace(order, model=_model(call, order.model))
+    if isinstance(order, ModelOrder) and order.trained_on is not None:
         trained = complete_dataset(call.records, order.trained_on)
-        return replace(order, trained_on=f"{trained.name}@{trained.version}")
-    return (
-        replace(order, model=_model(call, order.model)) if isinstance(order, ModelOrder) else order
-    )
+        order = replace(order, trained_on=f"{trained.name}@{trained.version}")
+    return order
 
 
 def _fences(call: "Call", order: Validation) -> PlaceFences:
@@ -318,16 +396,24 @@ def _model(call: "Call", name: str) -> str:
     if call.is_command:
         return _lasting(call.records, name)
     base, checkpoint = named_checkpoint(name)
+    of_program = base.partition("/")
     try:
-        job = recorded_job(call.records, base)
+        job = recorded_job(call.records, of_program[0])
     except NotFound as error:
         raise NotFound(
             "model",
             name,
             "expected the name of a training job that is done; GET /v1/models lists them",
         ) from error
+    if job.kind == "run" and checkpoint is None:
+        onnx_path(call.records, name)
+        return name
     if job.kind != "train":
-        raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
+        raise no_training(job)
+    if of_program[1]:
+        raise InvalidInput(
+            f"model {name}: {job.name} is a training, whose model has no file to name"
+        )
     return job.name if checkpoint is None else f"{job.name}@{checkpoint}"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from api.services.jobs.logs import LogEnd
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
-    from pipeline.runs.orders import Order
+    from pipeline.runs.job_order import JobOrder
 
 
 class Jobs(Service):
@@ -124,8 +124,8 @@ class Jobs(Service):
         records, locate = self._session.whole.records, self._workspace.place
         return lambda: JobBody.of(refresh(records, recorded_job(records, name)), locate)
 
-    def submit(self, order: "Order | Mapping[str, Any]") -> JobBody:
-        """Begin a job on a dataset, or on the frames that answer a question; the job.
+    def submit(self, order: "JobOrder | Mapping[str, Any]") -> JobBody:
+        """Begin the job of an order: on a dataset, on the frames of a question, on neither.
 
         Args:
             order: The order, or its JSON as POST /v1/jobs takes it.
@@ -137,9 +137,10 @@ class Jobs(Service):
             StorageError: A source's mount is not there.
         """
         from api.services.jobs.orders import begin
-        from pipeline.runs.orders import Order, order_of
+        from pipeline.runs.job_order import JobOrder
+        from pipeline.runs.job_orders import job_order_of
 
-        value = order if isinstance(order, Order) else order_of(order)
+        value = order if isinstance(order, JobOrder) else job_order_of(order)
         job, notes = begin(self._session, value)
         return self._body(job).model_copy(update={"notes": [*notes]})
 
@@ -161,13 +162,21 @@ class Jobs(Service):
         """Submit pipeline.runs.orders.Program."""
         return self.submit({"kind": "run", "command": command, "dataset": dataset, **settings})
 
+    def preflight(self, **settings: Any) -> JobBody:
+        """Submit pipeline.runs.preflight_order.Preflight."""
+        return self.submit({"kind": "preflight", **settings})
+
+    def scaling(self, dataset: str | None = None, **settings: Any) -> JobBody:
+        """Submit pipeline.runs.scaling_order.Scaling."""
+        return self.submit({"kind": "scaling", "dataset": dataset, **settings})
+
     def dry_run(self, kind: str, **settings: Any) -> DryRunBody:
         """The hand-over to the backend of an order of a kind with these settings: `describe`."""
-        from pipeline.runs.orders import order_of
+        from pipeline.runs.job_orders import job_order_of
 
-        return self.describe(order_of({"kind": kind, **settings}))
+        return self.describe(job_order_of({"kind": kind, **settings}))
 
-    def describe(self, order: "Order") -> DryRunBody:
+    def describe(self, order: "JobOrder") -> DryRunBody:
         """The hand-over to a job's backend; nothing is recorded or started.
 
         Raises:
@@ -177,11 +186,12 @@ class Jobs(Service):
         from pipeline.jobs.workflow.task_paths import RUN
 
         dataset, steps, notes = dry_run(self._session, order)
+        own = [step.submission for step in steps if step.name == RUN]
         return DryRunBody(
-            dataset=f"{dataset.name}@{dataset.version}",
-            frames=dataset.frames,
+            dataset=None if dataset is None else f"{dataset.name}@{dataset.version}",
+            frames=0 if dataset is None else dataset.frames,
             notes=[*notes],
-            submission=next(step.submission for step in steps if step.name == RUN),
+            submission=own[0] if own else "\n".join(step.submission for step in steps),
             steps=[DryStepBody(**vars(step)) for step in steps],
         )
 
@@ -270,6 +280,14 @@ class Jobs(Service):
         from api.services.jobs.logs import log_end
 
         return log_end(Path(self._job(name).paths["folder"]), log, most_bytes)
+
+    def curves(self, name: str) -> "Mapping[str, tuple[builtins.list[int], builtins.list[float]]]":
+        """Steps and values of what a user's program logs, by name; none of other jobs."""
+        from pipeline.jobs.program.scalars import scalars_of
+
+        job = self._job(name)
+        series = scalars_of(Path(job.paths["folder"])).curves if job.kind == "run" else {}
+        return {name: (each.steps, each.values) for name, each in series.items()}
 
     def file(self, name: str, path: str) -> "JobFile":
         """A file that a job made: api.services.jobs.files.report_file."""

@@ -24,6 +24,8 @@ from pipeline.jobs.request import JobPaths, write_json
 from pipeline.jobs.workflow.moves import ASKED
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
+from pipeline.runs.job_order import order_in
+from pipeline.runs.job_orders import FRAMES_ORDERS
 from pipeline.runs.orders import order_of
 from pipeline.staging.opened_sources import OpenedSources
 
@@ -62,7 +64,8 @@ def do_step(home: Workspace, folder: Path, step: str, report: Report) -> None:
 
 def _select(session: Session, job: Job, report: Report) -> None:
     """Save the frames that answer the question, of the snapshot at which it was asked."""
-    request = new_dataset(session.records, job.name, order_of(job.request["order"]))
+    order = order_in(job.request["order"], FRAMES_ORDERS)
+    request = new_dataset(session.records, job.name, order)
     snapshot = job.request[ASKED]["at"]
     saved = make_dataset(session.workspace, request, snapshot, session.caller.owner)
     with session.whole.records.session() as writing:

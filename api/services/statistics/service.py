@@ -9,7 +9,7 @@ from api.services.call import Service
 from query.question.question import Question
 from query.statistics.class_report import ClassesAnswer, ClassReport, Grouping
 from query.statistics.correlations import Correlation
-from query.statistics.facet_report import FacetReport
+from query.statistics.facet_report import FacetReport, FacetSteps
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import Histogram
 
@@ -102,6 +102,23 @@ class Statistics(Service):
 
         frames = frames_of(self._workspace, question, dataset, split, at)
         return facets(self._workspace.catalog, frames, tags or None)
+
+    def facets_by_step(
+        self,
+        tag: str,
+        steps: Sequence[Question],
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> FacetSteps:
+        """`facets` at each position of a tag's slider: query.statistics.facets.facets_by_step."""
+        from api.services.statistics.frames import frames_of
+        from query.statistics.facets import facets_by_step
+
+        frames = frames_of(self._workspace, question, dataset, split, at)
+        return facets_by_step(self._workspace.catalog, frames, tag, steps)
 
     def correlation(
         self,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.web.find.url_question import UrlQuestion
-from query.statistics.facet_report import Facet, FacetReport
+from query.statistics.facet_report import Facet, FacetReport, FacetSteps
 from query.statistics.histogram_report import Bin
 
 HEIGHT = 40
@@ -139,6 +139,47 @@ def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
     return {"matching": f"{report.matching:,}", "plots": plots, "numbers": numbers}
 
 
+def steps_of(
+    steps: FacetSteps, search: UrlQuestion, field: str, values: Sequence[str]
+) -> dict[str, Any]:
+    """What `moved_of` says of every position of a slider, as numbers to be summed and drawn.
+
+    Args:
+        search: What the page's fields say, but for that of the slider.
+        field: The field's name.
+        values: What it says at each position but the open one.
+
+    Returns:
+        ``snapshot``; ``matching``: frames by position; ``plots``: of each number's facet ``most``,
+        the height of its plot [frames], ``ranges``, the first and last bin of what is asked for,
+        by position or once, and ``counts``, frames by bin and position; ``numbers``: of each value
+        of a text its frames by position. Frames are told at the last position that they fulfil.
+    """
+    plots: dict[int, dict[str, Any]] = {}
+    numbers: dict[str, Sequence[int]] = {}
+    positions = [search, *(search.shown(**{field: value}) for value in values)]
+    for number, (facet, counts) in enumerate(zip(steps.report.facets, steps.counts, strict=True)):
+        is_moved = field.partition(".")[2] == facet.tag
+        if not facet.asked and not is_moved and not _tells_apart(facet):
+            continue
+        by_bin = [*zip(*counts, strict=True)]
+        if facet.scale == "categories":
+            bin_of = {bin_.value: by_bin[index] for index, bin_ in enumerate(facet.bins)}
+            for index, value in enumerate(_values(facet, search)[0]):
+                numbers[f"{number}-{index}"] = bin_of.get(value.text, ())
+        else:
+            drawn = _drawn(facet)
+            plots[number] = {
+                "most": _most(facet, drawn),
+                "ranges": [_range(facet, drawn, at) for at in positions[: None if is_moved else 1]],
+                "counts": [by_bin[index] for index in drawn],
+            }
+    report, matching = steps.report, steps.matching
+    return {
+        "snapshot": report.snapshot, "matching": matching, "plots": plots, "numbers": numbers
+    }  # fmt: skip
+
+
 def _tells_apart(facet: Facet) -> bool:
     return sum(count > 0 for count in facet.of_all) > 1
 
@@ -222,11 +263,16 @@ def _range(facet: Facet, drawn: Sequence[int], search: UrlQuestion) -> tuple[int
 
 def _paths(facet: Facet, drawn: Sequence[int], start: int, end: int) -> tuple[str, str]:
     """Paths of the frames that fulfil the other conditions, within a range and beyond it."""
-    most = max((facet.of_all[index] for index in drawn), default=0)
+    most = _most(facet, drawn)
     counts = [facet.counts[index] for index in drawn]
     inside = [n if start <= index <= end else 0 for index, n in enumerate(counts)]
     outside = [0 if start <= index <= end else n for index, n in enumerate(counts)]
     return _bars(inside, most), _bars(outside, most)
+
+
+def _most(facet: Facet, drawn: Sequence[int]) -> int:
+    """The frames of the highest bar."""
+    return max((facet.of_all[index] for index in drawn), default=0)
 
 
 def _ends(bins: Sequence[Bin], facet: Facet) -> Iterator[tuple[float, float]]:

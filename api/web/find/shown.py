@@ -41,11 +41,22 @@ def chips_of(search: UrlQuestion) -> list[Chip]:
     for name in ("camera", "scene"):
         for value in search.all(name):
             chips.append(Chip(f"{name} {value}", search.without(name, value=value).url, name))
+    chips += _of_pictures(search)
     for name in ("where", "question", "dataset", "split", "at"):
         if value := search.get(name):
             removed = (name, "split") if name == "dataset" else (name,)
             chips.append(Chip(f"{name} {value}", search.without(*removed).url))
     return chips
+
+
+def _of_pictures(search: UrlQuestion) -> list[Chip]:
+    """That the overlays show some classes alone, where they do."""
+    truth, predicted = search.get("truth"), search.get("predicted")
+    if not truth and not predicted:
+        return []
+    taken = f" taken for {predicted}" if predicted else ""
+    text = f"pictures show {truth or 'any class'}{taken}"
+    return [Chip(text, search.without("truth", "predicted").url)]
 
 
 def copies_of(
@@ -76,7 +87,8 @@ def copies_of(
     line = f"echo {shlex.quote(text)} | framesift select --question -"
     if dataset := search.get("dataset"):
         of_split = ["--split", search.get("split")] if search.get("split") else []
-        if search.without("dataset", "split").query:  # `select` asks the catalog; this counts
+        conditions = search.asked_alone.without("dataset", "split").query
+        if conditions:  # `select` asks the catalog; this counts
             counted = shlex.join(["facets", "--dataset", dataset, *of_split])
             line = f"echo {shlex.quote(text)} | framesift {counted} --question -"
         else:

@@ -3,7 +3,8 @@
     /?min.car=10000&max.car=20000&camera=front_center&has.bicycle=1&is.weather=rain&where=...
 
 ``not.quality=bad`` leaves frames of that value out, and not those of none.
-``question`` holds any other conditions as JSON, for links from other pages.
+``question`` holds any other conditions as JSON, for links from other pages. Beside the question
+stands how its frames are shown: api.web.find.view.
 """
 
 import re
@@ -13,6 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
+from api.web.find.view import PARAMETERS, View
 from catalog.errors import InvalidInput
 from query.question.operators import NOT_KNOWN_TO_BE
 from query.question.question import Question
@@ -23,7 +25,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _ENDS = ("min", "max")
 _PRESENCE = ("has", "without")
 _VALUES = ("is", "not")
-_PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at")
+_PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at", *PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,25 @@ class UrlQuestion:
             if pair[0] not in names or (value is not None and pair[1] != value)
         )  # fmt: skip
         return replace(self, pairs=remaining)
+
+    @cached_property
+    def view(self) -> View:
+        """How the frames are shown.
+
+        Raises:
+            InvalidInput: A parameter has no meaning.
+        """
+        return View.of({name: self.get(name) for name in PARAMETERS})
+
+    @property
+    def asked_alone(self) -> "UrlQuestion":
+        """The same without how its frames are shown."""
+        return self.without(*PARAMETERS)
+
+    def shown(self, **parameters: str) -> "UrlQuestion":
+        """The same with other values of some parameters; "" takes one away."""
+        others = self.without(*parameters)
+        return replace(others, pairs=(*others.pairs, *((k, v) for k, v in parameters.items() if v)))
 
     @cached_property
     def at(self) -> int | None:

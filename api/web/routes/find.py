@@ -11,11 +11,13 @@ from api.http.routes import frames
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.services.session import Session
-from api.web.find.facets import groups_of, moved_of
+from api.web.find.facets import groups_of, moved_of, steps_of
 from api.web.find.position_map import map_of
 from api.web.find.shown import chips_of, condition_of, copies_of
 from api.web.find.url_question import UrlQuestion
+from api.web.find.view import SIZES
 from api.web.pages import HEADERS, page
+from catalog.errors import InvalidInput
 from ingest.imports.options import LATITUDE, LONGITUDE
 from query.statistics.facet_report import FacetReport
 
@@ -42,6 +44,7 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     context |= _told(session, search, context["report"], server)
     tags = session.tags.by_creation(at=search.at)
     families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
+    context |= {"models": session.pictures.models(), "sizes": SIZES}
     return page(request, "find.html", context | {"families": families})
 
 
@@ -57,10 +60,30 @@ def get_facets(request: Request, session: CurrentSession) -> Response:
 
 @router.get("/drag", rule=READ.but(work="facets"))
 def get_drag(request: Request, session: CurrentSession) -> Response:
-    """The values that change while a slider moves: see `moved_of`."""
+    """The values that change while a field is typed in: see `moved_of`."""
     search = UrlQuestion.of(request.query_params.multi_items())
     moved = moved_of(_report(session, search, session.tags.classes_and_groups()), search)
     return JSONResponse(moved, headers=HEADERS)
+
+
+@router.get("/steps", rule=READ.but(work="facets"))
+def get_steps(request: Request, session: CurrentSession) -> Response:
+    """The same values for every position of a slider: see `steps_of`.
+
+    ``field`` names the slider's field, and ``values`` what that says at each position from the open
+    one on, which is left out; commas are between them.
+    """
+    pairs = request.query_params.multi_items()
+    own = {name: value for name, value in pairs if name in ("field", "values")}
+    field, values = own.get("field", ""), [*filter(None, own.get("values", "").split(","))]
+    end, _, tag = field.partition(".")
+    if end not in ("min", "max"):
+        raise InvalidInput(f"field={field[:80]}: expected min.TAG or max.TAG, which sliders have")
+    search = UrlQuestion.of(pair for pair in pairs if pair[0] not in (*own, field))
+    classes = session.tags.classes_and_groups()
+    narrower = [UrlQuestion.of([(field, value)]).question(classes) for value in values]
+    steps = session.statistics.facets_by_step(tag, narrower, **search.which(classes))
+    return JSONResponse(steps_of(steps, search, field, values), headers=HEADERS)
 
 
 @router.get("/map", rule=READ.but(work="statistics"))
@@ -80,6 +103,7 @@ def get_gallery(request: Request, session: CurrentSession) -> Response:
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
     frame_page, follows = session.frames.page(
         search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
+        order=search.view.order,
         **search.which(session.tags.classes_and_groups()),
     )  # fmt: skip
     context = {"asked": search, "frames": frame_page.frames, "follows": follows}
@@ -100,7 +124,7 @@ def _report(session: Session, search: UrlQuestion, classes: Collection[str]) -> 
 def _columns(session: Session, search: UrlQuestion) -> tuple[str, ...]:
     """The columns of a page of the gallery, with the mark where the snapshot has that tag."""
     is_marked = any(tag.tag == MARK for tag in session.tags.by_creation(at=search.at))
-    return (*_COLUMNS, MARK) if is_marked else _COLUMNS
+    return (*_COLUMNS, *((MARK,) if is_marked else ()), *search.view.columns)
 
 
 def _told(

@@ -2,6 +2,7 @@
 
 from itertools import groupby
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Path, Request
 from fastapi.concurrency import run_in_threadpool
@@ -12,14 +13,18 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS, Api
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
-from api.web.forms import form_of
+from api.web.forms import Form, form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
+from catalog.errors import InvalidInput
 from query.frames.one_frame import SnapshotFrame
 
 router = Router(api=Api.WEB, include_in_schema=False)
 
 _NEIGHBOURS = 4
+
+NOTE = "note"
+"""The tag that holds what somebody writes about a frame."""
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"))
@@ -30,15 +35,21 @@ def get_frame_page(
     search = UrlQuestion.of(request.query_params.multi_items())
     frame = session.frames.get(fkey, at=search.at)
     before, after = session.frames.neighbours(frame, _NEIGHBOURS)
+    place = session.frames.place(
+        fkey, order=search.view.order, **search.which(session.tags.classes_and_groups())
+    )
     context = {
         "asked": search,
+        "place": place,
         "frame": frame,
         "legend": session.pictures.legend(frame),
+        "colours": session.pictures.colours(frame),
         "predictions": session.pictures.predictions(frame) if frame.image else [],
         "groups": _groups(session, frame),
         "before": before,
         "after": after,
         "mark": frame.tags.get(MARK) or "",
+        "note": frame.tags.get(NOTE) or "",
     }
     return page(request, "frame.html", context)
 
@@ -47,16 +58,64 @@ def get_frame_page(
 async def post_marks(
     request: Request, session: CurrentSession, context: CurrentContext
 ) -> Response:
-    """Give the frames of a form a tag's value; as ``framesift tags set FKEY... TAG=VALUE``."""
+    """Give the frames of a form values of tags; as ``framesift tags set FKEY... TAG=VALUE``."""
     form = await form_of(request)
-    fkeys, tag, value = form.all("fkey"), form.get("tag").lower(), form.get("value")
-    context.about = f"{tag}={value} of {len(fkeys)} frames"[:500]
-    await run_in_threadpool(session.tags.mark, fkeys, {tag: value} if tag else {})
+    values, snapshot = _marks_of(form), await run_in_threadpool(lambda: session.frames.snapshot)
+    fkeys = await run_in_threadpool(_marked, session, form, "fkey")
+    named = ", ".join(f"{tag}={value}" for tag, value in values.items())
+    context.about = f"{named} of {len(fkeys)} frames"[:500]
+    await run_in_threadpool(session.tags.mark, fkeys, values)
     if is_part(request):
-        marks = {"count": len(set(fkeys)), "tag": tag, "value": value}
+        marks = {
+            "count": len(set(fkeys)), "values": values, "snapshot": snapshot,
+            "fkeys": [] if form.get("everything") else fkeys,
+            "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
+        }  # fmt: skip
         return page(request, "_marked.html", marks)
     back = form.get("next")
     return elsewhere(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/")
+
+
+@router.post("/marks/undo", rule=WRITE_ALL_ROWS)
+async def post_undo(request: Request, session: CurrentSession, context: CurrentContext) -> Response:
+    """Give the frames of a mark the values back that they had in the snapshot before it."""
+    form = await form_of(request)
+    tags, at = form.all("marked_tag"), form.get("marked_at")
+    if not at.isdecimal():
+        raise InvalidInput(f"marked_at={at[:40]}: expected the number of a snapshot")
+    fkeys = await run_in_threadpool(_marked, session, form, "marked")
+    context.about = f"undo {', '.join(tags)} of {len(fkeys)} frames"[:500]
+    await run_in_threadpool(lambda: session.tags.restore(fkeys, tags, at=int(at)))
+    return page(request, "_undone.html", {"count": len(set(fkeys)), "tags": tags})
+
+
+def _marks_of(form: Form) -> dict[str, str]:
+    """Tags and values of a form; with another note only the tag's value that changed, too."""
+    tag, value = form.get("tag").lower(), form.get("value")
+    values = {tag: value} if tag else {}
+    if form.get("note") != form.get("note_was"):
+        if (tag, value) == (form.get("tag_was"), form.get("value_was")):
+            values = {}
+        values[NOTE] = form.get("note")
+    return values
+
+
+def _marked(session: Session, form: Form, name: str) -> list[str]:
+    """The frames that a form means: all of its question, or those that it names."""
+    asked = form.get("marked_asked") if name == "marked" else ""
+    if name == "fkey" and form.get("everything"):
+        search = UrlQuestion.of(parse_qsl(form.get("asked")))
+    elif asked:
+        search = UrlQuestion.of(parse_qsl(asked))
+    else:
+        return form.all(name)
+    return session.frames.fkeys(**search.which(session.tags.classes_and_groups()))
+
+
+def _asked_at(form: Form, snapshot: int) -> UrlQuestion:
+    """The question of a form, of the snapshot that it was asked of."""
+    search = UrlQuestion.of(parse_qsl(form.get("asked")))
+    return search if search.at is not None else search.shown(at=str(snapshot))
 
 
 def _groups(session: Session, frame: SnapshotFrame) -> list[tuple[str, list[tuple[str, Any]]]]:

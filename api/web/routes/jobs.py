@@ -15,16 +15,24 @@ from api.http.routes.jobs import get_events
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
-from api.schemas.new_jobs import NewTraining, NewValidation
+from api.services.jobs.files import FIGURE
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
-from api.web.run.choices import dataset_choices, model_choices
-from api.web.run.curves import curves_of, plots_of
-from api.web.run.job_form import further_fields, new_job
-from api.web.run.matrix import cell_path, matrix_rows, question_path
-from api.web.run.measured import compared_rows, figures_of, progress_of, short_progress
+from api.web.run.choices import dataset_choices, model_choices, or_predictions, trained
+from api.web.run.curves import Curve, curves_of, plots_of, program_curves
+from api.web.run.job_form import AnyBody, further_fields, new_job
+from api.web.run.matrix import cell_path, matrix_rows, question_path, shown_of
+from api.web.run.measured import (
+    checkpoints_of,
+    compared_rows,
+    figures_of,
+    progress_of,
+    short_progress,
+    tables_shown,
+    warnings_of,
+)
 from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.job_state import FINISHED
 
@@ -63,11 +71,11 @@ def get_jobs_page(
 def get_curves(
     session: CurrentSession, job: Annotated[list[str], Query(description="Jobs side by side.")]
 ) -> Response:
-    """The curves of trainings, which scripts draw, and whether one of these still runs."""
+    """The curves of trainings and programs, which scripts draw, and whether one still runs."""
     jobs = [session.jobs.get(name) for name in job[:_MOST_COMPARED]]
     content = {
         "running": any(each.state not in FINISHED for each in jobs),
-        "plots": plots_of({each.name: _files(session, each) for each in jobs}),
+        "plots": plots_of({each.name: _curves(session, each) for each in jobs}),
     }
     return JSONResponse(content, headers=HEADERS)
 
@@ -80,11 +88,14 @@ def get_new_job(
     pairs = request.query_params.multi_items()
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
     question = search.question(session.tags.classes_and_groups())
+    models = model_choices(session, chosen=model)
     context = {
         "datasets": dataset_choices(session, chosen=dataset),
-        "models": model_choices(session, chosen=model),
+        "models": models,
+        "trained": trained(models),
+        "validated": or_predictions(models),
         "model": model,
-        "further": {kind: further_fields(kind) for kind in ("train", "validate")},
+        "further": {kind: further_fields(kind) for kind in ("train", "validate", "scaling")},
         "asked": search,
         "described": session.selections.describe(question, at=search.at),
         **_HERE,
@@ -100,8 +111,9 @@ def get_dataset_choices(request: Request, session: CurrentSession, holding: str 
 
 @router.get("/new-job/models", rule=READ)
 def get_model_choices(request: Request, session: CurrentSession, holding: str = "") -> Response:
-    """The newest models whose name holds a text, likewise."""
-    return page(request, "_choices.html", {"choices": model_choices(session, holding=holding)})
+    """The newest models whose name holds a text, likewise, and none."""
+    choices = or_predictions(model_choices(session, holding=holding))
+    return page(request, "_choices.html", {"choices": choices})
 
 
 @router.get("/new-job/plan", rule=READ)
@@ -138,7 +150,7 @@ async def post_dry_run_part(request: Request, session: CurrentSession) -> Respon
     return await run_in_threadpool(answer)
 
 
-def _job_of(session: Session, form: Form) -> NewTraining | NewValidation:
+def _job_of(session: Session, form: Form) -> AnyBody:
     """The job that a form asks for, with the question of Find that it holds."""
     if not form.get("asked"):
         return new_job(form)
@@ -155,7 +167,11 @@ def get_job_page(
 ) -> Response:
     """A job: its state, curves, result, and the end of a log."""
     fields = _shown(session, name)
-    path = _curves_path([name]) if fields["job"].kind == "train" else ""
+    job = fields["job"]
+    may_draw = job.kind == "train" or (
+        job.kind == "run" and (fields["curves"] or job.state not in FINISHED)
+    )
+    path = _curves_path([name]) if may_draw else ""
     context = {**fields, **_output(session, name, log), "curves_path": path, **_HERE}
     return page(request, "job.html", context)
 
@@ -202,11 +218,18 @@ def get_cell_frames(
 ) -> Response:
     """The frames behind a cell of a validation's confusion matrix."""
     confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
-    context = {"confused": confused, "path": cell_path(name, truth, predicted)}
+    tags, report = confused.tags, session.jobs.report(name)
+    validated = _model_of(report)
+    shown = _look(session, validated, tags)
+    context = {
+        "confused": confused, "path": cell_path(name, truth, predicted),
+        "shown": shown, "view": shown.view,
+    }  # fmt: skip
     if is_part(request):
         return page(request, "_cell_frames.html", context)
-    model, tags = _scored(session, session.jobs.report(name)), confused.tags
-    question = question_path(model, *tags) if model else ""
+    model = _scored(session, report)
+    question = question_path(model, tags, shown) if model else ""
+    context["validated"] = validated
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)
 
@@ -216,11 +239,11 @@ async def post_scores_page(name: str, request: Request, session: CurrentSession)
     """Make a validation's scores tags of its model; go on to the frames of the form's cell."""
     form = await form_of(request)
     model = (await run_in_threadpool(session.tags.import_scores, name)).model
-    truth, predicted = form.get("truth"), form.get("predicted")
-    is_of_cell = truth and predicted
-    return elsewhere(
-        question_path(model, truth, predicted) if is_of_cell else _path(name) + "#result"
-    )
+    tags = form.get("truth"), form.get("predicted")
+    if not all(tags):
+        return elsewhere(_path(name) + "#result")
+    shown = await run_in_threadpool(_look, session, model, tags)
+    return elsewhere(question_path(model, tags, shown))
 
 
 def _path(name: str) -> str:
@@ -230,8 +253,10 @@ def _path(name: str) -> str:
 def _shown(session: Session, name: str) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
-        "job": job, "ended": job.state in FINISHED, "curves": curves_of(_files(session, job)),
+        "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
         "progress": progress_of(job), "figures": figures_of(job),
+        "checkpoints": checkpoints_of(job), "warnings": warnings_of(job),
+        "tables": tables_shown(job), "figure": _figure_path(session, job),
         "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
@@ -247,6 +272,17 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
     return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
 
 
+def _figure_path(session: Session, job: JobBody) -> str:
+    """The figure of a scaling study; empty for other jobs, and before its first training."""
+    if job.kind != "scaling":
+        return ""
+    try:
+        session.jobs.file(job.name, FIGURE)
+    except NotFound:
+        return ""
+    return f"/v1/jobs/{quote(job.name, safe='')}/files/{FIGURE}"
+
+
 def _output(session: Session, name: str, log: str) -> dict[str, Any]:
     """The names of a job's logs, and the end of the one that is shown."""
     sizes = session.jobs.log_sizes(name).logs
@@ -256,9 +292,19 @@ def _output(session: Session, name: str, log: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _look(session: Session, model: str, tags: tuple[str, str]) -> UrlQuestion:
+    """How the frames of a cell of a model's validation are shown."""
+    return shown_of(model if model in session.pictures.models() else None, tags)
+
+
+def _model_of(report: dict[str, Any]) -> str:
+    """The name of the model that was validated."""
+    return str(report.get("model", {}).get("name", ""))
+
+
 def _scored(session: Session, report: dict[str, Any]) -> str | None:
     """The name of the report's model; None where the catalog has no scores of its validation."""
-    name = str(report.get("model", {}).get("name", ""))
+    name = _model_of(report)
     return name if name in session.tags.validated_models() else None
 
 
@@ -266,10 +312,12 @@ def _curves_path(jobs: Sequence[str]) -> str:
     return "/curves?" + urlencode([("job", name) for name in jobs])
 
 
-def _files(session: Session, job: JobBody) -> list[Path]:
-    """The files of a job's figures by step, as far as there are any."""
-    paths = []
+def _curves(session: Session, job: JobBody) -> list[Curve]:
+    """The curves of a job, as far as there are any."""
+    if job.kind == "run":
+        return program_curves(session.jobs.curves(job.name))
+    paths: list[Path] = []
     for name in ("metrics.jsonl", "evaluations.jsonl") if job.kind == "train" else ():
         with suppress(NotFound):
             paths.append(session.jobs.file(job.name, name).path)
-    return paths
+    return curves_of(paths)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from api.services.session import Session
 from catalog.errors import NotFound
@@ -43,10 +43,22 @@ def dataset_choices(session: Session, *, holding: str = "", chosen: str = "") ->
 
 
 def model_choices(session: Session, *, holding: str = "", chosen: str = "") -> Choices:
-    """Models, newest first: arguments as of `dataset_choices`."""
+    """Models, newest first, ONNX files among them: arguments as of `dataset_choices`."""
     newest = session.models.newest(limit=_OFFERED + 1, holding=holding)
-    offered = newest[:_OFFERED]
-    if chosen and chosen not in offered:
+    options = [(one.name, f"{one.name} (ONNX)" if one.is_onnx else one.name) for one in newest]
+    offered = options[:_OFFERED]
+    if chosen and chosen not in dict(offered):
         with suppress(NotFound):
-            offered = [session.models.get(chosen).name, *offered]
-    return Choices([(name, name) for name in offered], chosen, len(newest) <= _OFFERED)
+            name = session.models.get(chosen).name
+            offered = [(name, name), *offered]
+    return Choices(offered, chosen, len(newest) <= _OFFERED)
+
+
+def trained(models: Choices) -> Choices:
+    """Those that trainings made, which another goes on from."""
+    return replace(models, options=[(name, text) for name, text in models.options if name == text])
+
+
+def or_predictions(models: Choices) -> Choices:
+    """Models, and none: what a validation may score."""
+    return replace(models, options=[*models.options, ("", "none: score predictions")])

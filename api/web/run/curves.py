@@ -1,4 +1,4 @@
-"""The curves of a training by step: numbers for scripts, and points of an SVG without them."""
+"""The curves of a job by step: numbers for scripts, and points of an SVG without them."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 600, 140
 """Size of a curve [units of its viewBox]."""
 
 _NAMES = {"loss": "loss", "miou": "mean IoU", "images_per_s": "images a second"}
-"""Names of the curves by their keys in the files' lines."""
+"""Names of the curves of trainings by their keys in the files' lines; programs name theirs."""
 
 _MOST_DRAWN = 400
 _MOST_POINTS = 2_000
@@ -69,16 +69,27 @@ def curves_of(paths: Sequence[Path]) -> list[Curve]:
     return curves
 
 
-def plots_of(jobs: Mapping[str, Sequence[Path]]) -> list[dict[str, Any]]:
-    """A plot for each kind of curve, with a line for each training that has one, as JSON.
+def program_curves(series: Mapping[str, tuple[list[int], list[float]]]) -> list[Curve]:
+    """The curves of steps and values that a user's program logs, by their names.
+
+    One under a key of trainings' lines has the name of theirs.
+    """
+    return [Curve(_NAMES.get(name, name), *columns) for name, columns in series.items()]
+
+
+def plots_of(jobs: Mapping[str, Sequence[Curve]]) -> list[dict[str, Any]]:
+    """A plot for each kind of curve, with a line for each job that has one, as JSON.
 
     Args:
-        jobs: The files of each training, by its name.
+        jobs: The curves of each job, by its name.
     """
-    curves = {job: {each.name: each for each in curves_of(paths)} for job, paths in jobs.items()}
+    curves = {job: {each.name: each for each in drawn} for job, drawn in jobs.items()}
+    names = dict.fromkeys(
+        (*_NAMES.values(), *(name for drawn in curves.values() for name in drawn))
+    )
     return [
         {"name": name, "runs": runs}
-        for name in _NAMES.values()
+        for name in names
         if (runs := [_run(job, each[name]) for job, each in curves.items() if name in each])
     ]
 

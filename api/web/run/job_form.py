@@ -3,27 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.schemas.new_jobs import NewTraining, NewValidation
+from api.schemas.new_jobs import NewPreflight, NewScaling, NewTraining, NewValidation
 from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
 from query.question.wrong_value import checked
 
-_BODIES: Mapping[str, type[NewTraining] | type[NewValidation]] = {
-    "train": NewTraining, "validate": NewValidation,
+AnyBody = NewTraining | NewValidation | NewPreflight | NewScaling
+
+_BODIES: Mapping[str, type[AnyBody]] = {
+    "train": NewTraining, "validate": NewValidation, "preflight": NewPreflight,
+    "scaling": NewScaling,
 }  # fmt: skip
 
 _ALL = {
     "dataset", "name", "split", "workers", "backend", "start_after", "attempts", "stage", "save_as",
     "model",
 }  # fmt: skip
+_LENGTH = {"batch_size", "max_steps", "epochs", "height", "width", "seed", "evaluate_every"}
 _LAID_OUT = {
-    "train": _ALL | {
-        "batch_size", "max_steps", "epochs", "learning_rate", "height", "width", "seed", "augment",
-        "continue_from", "classes", "evaluate_every", "evaluate_split", "checkpoint_every",
+    "train": _ALL | _LENGTH | {
+        "learning_rate", "augment", "continue_from", "classes", "evaluate_split",
+        "checkpoint_every",
     },
     "validate": _ALL,
+    "preflight": _ALL | {
+        "ranks", "path", "through", "largest_mib", "synthetic", "batch_size", "steps",
+    },
+    "scaling": _ALL | _LENGTH | {"ranks", "repeats", "target_miou"},
 }  # fmt: skip
 """Settings whose fields the template places and labels itself."""
 
@@ -37,7 +45,7 @@ def further_fields(kind: str) -> list[SimpleField]:
     return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT[kind]]
 
 
-def new_job(form: Form, question: Question | None = None) -> NewTraining | NewValidation:
+def new_job(form: Form, question: Question | None = None) -> AnyBody:
     """The job that a form asks for; what is left empty is left to its default.
 
     Args:
@@ -49,13 +57,17 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
     """
     kind = form.get("kind")
     if kind not in _BODIES:
-        raise InvalidInput(f"kind '{kind[:80]}': expected {' or '.join(_BODIES)}")
-    body: dict[str, Any] = {"kind": kind, "stage": not form.get("unstaged")}
+        raise InvalidInput(f"kind '{kind[:80]}': expected {', '.join(_BODIES)}")
+    body: dict[str, Any] = {"kind": kind}
+    if "stage" in _BODIES[kind].model_fields:
+        body["stage"] = not form.get("unstaged")
     if dataset := form.get("dataset"):
         body["dataset"] = dataset
     for field in simple_fields(_BODIES[kind]):
         if field.name not in ("stage", "save_as") and (value := form.get(field.name)):
             body[field.name] = list(names(value)) if field.is_list else value
+    if kind == "validate" and (onnx := _pairs(form, "onnx", "scale=1/255")):
+        body["onnx"] = onnx
     if question is not None:
         body["question"] = question
         if name := body.pop("dataset", None):
@@ -67,11 +79,20 @@ def new_job(form: Form, question: Question | None = None) -> NewTraining | NewVa
 
 def _resources(form: Form) -> dict[str, Any]:
     fields: dict[str, Any] = {name: value for name in _RESOURCES if (value := form.get(name))}
-    if pairs := names(form.get("options")):
-        split = [pair.partition("=") for pair in pairs]
-        if not all(sign for _, sign, _ in split):
-            raise InvalidInput(
-                f"options '{form.get('options')[:80]}': expected NAME=VALUE, such as partition=gpu"
-            )
-        fields["options"] = {name.strip(): value.strip() for name, _, value in split}
+    if options := _pairs(form, "options", "partition=gpu"):
+        fields["options"] = options
     return fields
+
+
+def _pairs(form: Form, name: str, example: str) -> dict[str, str]:
+    """A field's NAME=VALUE,... as a dictionary.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    split = [pair.partition("=") for pair in names(form.get(name))]
+    if not all(sign for _, sign, _ in split):
+        raise InvalidInput(
+            f"{name} '{form.get(name)[:80]}': expected NAME=VALUE, such as {example}"
+        )
+    return {key.strip(): value.strip() for key, _, value in split}

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from api.web.find.url_question import UrlQuestion
+
 _HEATS = 9
 """Shades of a cell, beside none."""
 
@@ -80,7 +82,26 @@ def cell_path(job: str, truth: str, predicted: str) -> str:
     return f"/jobs/{quote(job, safe='')}/frames?{urlencode(cell)}"
 
 
-def question_path(model: str, truth: str, predicted: str) -> str:
-    """Find, with all frames in which a model whose scores it has took a class for a class."""
+def question_path(model: str, tags: tuple[str, str], shown: UrlQuestion) -> str:
+    """Find, with all frames in which a model whose scores it has took a class for a class.
+
+    Args:
+        tags: Of the true class, and of the one it was taken for.
+        shown: How they are shown.
+    """
+    truth, predicted = tags
     question = {"model": model, "where": f"confusion({truth}, {predicted}) >= 1"}
-    return "/?" + urlencode({"question": json.dumps(question)})
+    return "/?" + urlencode([("question", json.dumps(question)), *shown.pairs])
+
+
+def shown_of(model: str | None, tags: tuple[str, str]) -> UrlQuestion:
+    """How the pages of a cell's frames show them: the error itself, or where the true class is.
+
+    Args:
+        model: The one that was validated; None where there are no predictions of it.
+        tags: Of the true class, and of the one it was taken for.
+    """
+    truth, predicted = tags
+    if model is None or truth == predicted:
+        return UrlQuestion.of([("over", "label"), ("truth", truth)])
+    return UrlQuestion.of([("over", f"errors:{model}"), ("truth", truth), ("predicted", predicted)])

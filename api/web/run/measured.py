@@ -1,10 +1,11 @@
 """What jobs have measured, as pages show it: programs may have written anything under any name."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody
-from framesift.progress import Progress, number_of
+from framesift.progress import Progress, Table, count_of, list_of, number_of, tables_of
 
 _SCORES = (
     ("state", "state"), ("loss", "loss"), ("step", "steps"), ("epochs", "epochs"),
@@ -15,6 +16,8 @@ _SCORES = (
 
 _MOST_CHARACTERS = 200
 """Of a text that a page shows; REST has all of it."""
+
+_MOST_WARNINGS = 20
 
 
 def progress_of(job: JobBody) -> Progress:
@@ -29,8 +32,8 @@ def short_progress(job: JobBody) -> str:
         return f"mIoU {miou:.3f}"
     if progress.total is None:
         return ""
-    files = " files" if progress.unit == "files" else ""
-    return f"{progress.done:,} of {progress.total:,}{files}"
+    unit = "" if progress.unit == "step" else f" {progress.unit}"
+    return f"{progress.done:,} of {progress.total:,}{unit}"
 
 
 def figures_of(job: JobBody) -> list[tuple[str, str]]:
@@ -40,6 +43,41 @@ def figures_of(job: JobBody) -> list[tuple[str, str]]:
         for name, value in job.metrics.items()
         if not isinstance(value, dict | list) and value not in (None, "")
     ]
+
+
+def warnings_of(job: JobBody) -> list[str]:
+    """What a job's program warns of, or what it wrote that cannot be used."""
+    return [_cut(str(warning)) for warning in list_of(job.metrics, "warnings")[:_MOST_WARNINGS]]
+
+
+def tables_shown(job: JobBody) -> list[Table]:
+    """The job's tables, long cells cut."""
+    return [
+        Table(
+            _cut(table.title),
+            [_cut(cell) for cell in table.columns],
+            [[_cut(cell) for cell in row] for row in table.rows],
+        )
+        for table in tables_of(job.metrics)
+    ]
+
+
+def checkpoints_of(job: JobBody) -> list[tuple[str, str, str]]:
+    """Step, path and metrics of each checkpoint that a user's program names, the newest first."""
+    rows = [row for row in list_of(job.metrics, "checkpoints") if isinstance(row, dict)]
+    return [
+        (
+            f"{count_of(row, 'step') or 0:,}",
+            _cut(str(row.get("path", ""))),
+            _cut(", ".join(f"{name} {_told(value)}" for name, value in _dict(row, "metrics"))),
+        )
+        for row in reversed(rows)
+    ]
+
+
+def _dict(row: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
+    value = row.get(name)
+    return value.items() if isinstance(value, dict) else ()
 
 
 def compared_rows(compared: ComparisonBody) -> list[tuple[str, list[str]]]:

@@ -73,11 +73,16 @@ form.addEventListener("input", (event) => {
   }
 }, true);
 
+function settle() {
+  steps.end();
+  asks.cancel();
+}
+
 form.addEventListener("change", (event) => {
   if (event.target.id === "filter") event.stopPropagation();
-  else asks.cancel();
+  else settle();
 }, true);
-form.addEventListener("submit", () => asks.cancel(), true);
+form.addEventListener("submit", settle, true);
 
 // The server draws the paths; to set them costs a tenth of what it costs to exchange elements.
 function draw({ matching, plots, numbers }) {
@@ -97,7 +102,110 @@ function set(path, drawn) {
   if (path && path.getAttribute("d") !== drawn) path.setAttribute("d", drawn);
 }
 
-// While a slider moves, what it says then is asked as soon as the answer before is there, or is late.
+// A slider's numbers come once for all its positions, when it begins to move: a move adds them up and
+// draws, once for each picture of the screen. `table` is null where fields have to ask instead.
+const steps = {
+  moved: null,
+  table: undefined,
+  timer: 0,
+  picture: 0,
+  running: null,
+  move(moved) {
+    if (moved !== steps.moved) steps.begin(moved);
+    else if (steps.table) steps.draw();
+    else if (steps.table === null) asks.move();
+  },
+  begin(moved) {
+    steps.end();
+    asks.cancel();
+    steps.moved = moved;
+    // By a key the move has ended by then, and what it asks for is asked as after every change.
+    steps.timer = setTimeout(steps.ask, 0);
+  },
+  async ask() {
+    const running = new AbortController();
+    steps.running = running;
+    const facet = steps.moved.closest("[data-low]");
+    const { end } = steps.moved.dataset;
+    const field = facet.querySelector(`input[name^="${end}."]`).name;
+    const values = listed(facet, end);
+    const closing = end === "min" ? values.slice(1) : values.slice(0, -1).reverse();
+    const others = [...new FormData(form)].filter(([name, value]) => name !== field && value !== "");
+    const asked = new URLSearchParams([["field", field], ["values", closing.join()], ...others]);
+    let table = null;
+    try {
+      const answer = await fetch(`/steps?${asked}`, {
+        headers: { "HX-Request": "true" }, signal: running.signal,
+      });
+      if (answer.ok && answer.headers.get("content-type") === "application/json") {
+        table = await answer.json();
+      }
+    } catch { // ended; or the server is away, which the end of the move will show
+    }
+    if (steps.running !== running) return;
+    // Of another snapshot than the page shows, it may have other facets.
+    const isCurrent = String(table?.snapshot) === document.getElementById("answer").dataset.snapshot;
+    steps.table = isCurrent ? summed(table) : null;
+    if (isCurrent) document.getElementById("problem").replaceChildren();
+    steps.move(steps.moved);
+  },
+  draw() {
+    steps.picture ||= requestAnimationFrame(() => {
+      steps.picture = 0;
+      const { dataset: { end }, value, max } = steps.moved;
+      draw(at(steps.table, end === "min" ? Number(value) : max - value));
+      document.dispatchEvent(new CustomEvent("framesift:drawn"));
+    });
+  },
+  end() {
+    clearTimeout(steps.timer);
+    cancelAnimationFrame(steps.picture);
+    steps.running?.abort();
+    Object.assign(steps, { moved: null, table: undefined, picture: 0, running: null });
+  },
+};
+
+// Frames are told at the last position that they fulfil: at each are those of all after it, too.
+function summed(table) {
+  const rows = [table.matching, ...Object.values(table.numbers)];
+  for (const { counts } of Object.values(table.plots)) rows.push(...counts);
+  for (const row of rows) {
+    for (let place = row.length - 2; place >= 0; place -= 1) row[place] += row[place + 1];
+  }
+  return table;
+}
+
+const written = new Intl.NumberFormat("en-US");
+
+// What `draw` draws, at one position.
+function at({ matching, plots, numbers }, place) {
+  const text = (row) => written.format(row[place] ?? 0);
+  const drawn = ({ most, ranges, counts }) => {
+    const [first, last] = ranges[place] ?? ranges[0];
+    const frames = counts.map((row) => row[place]);
+    const isWithin = (bin) => bin >= first && bin <= last;
+    return [bars(frames, most, isWithin), bars(frames, most, (bin) => !isWithin(bin))];
+  };
+  const each = (entries, of) => Object.fromEntries(Object.entries(entries).map(([name, one]) => [name, of(one)]));
+  return { matching: text(matching), plots: each(plots, drawn), numbers: each(numbers, text) };
+}
+
+const HEIGHT = 40;
+
+// As the server draws them: api/web/find/facets.py.
+function bars(frames, most, isDrawn) {
+  const scale = most ? HEIGHT / Math.log1p(most) : 0;
+  let path = "";
+  for (const [bin, count] of frames.entries()) {
+    if (count > 0 && isDrawn(bin)) {
+      const height = Math.max(1, Math.log1p(count) * scale).toFixed(1);
+      path += `M${bin}.06 ${HEIGHT}v-${height}h.88v${height}z`;
+    }
+  }
+  return path;
+}
+
+// While a field is typed in, what it says is asked as soon as the answer before is there, or is late.
 const asks = {
   EACH_MS: 120,
   LATE_MS: 500,
@@ -147,8 +255,14 @@ const asks = {
   },
 };
 
-form.addEventListener("input", (event) => {
-  if (event.target.id !== "filter") asks.move();
+form.addEventListener("input", ({ target }) => {
+  if (target.id === "filter") return;
+  if (target.dataset.end) {
+    steps.move(target);
+  } else {
+    steps.end();
+    asks.move();
+  }
 });
 
 // What somebody types as SQL stays, with the cursor, when an answer brings the copies anew.
@@ -175,10 +289,7 @@ function boxes() {
 
 function count() {
   const chosen = boxes().filter((box) => box.checked).length;
-  const said = document.createElement("span");
-  said.id = "chosen";
-  said.textContent = chosen ? `${chosen} chosen` : "No frame chosen";
-  document.getElementById("marked").replaceChildren(said);
+  document.getElementById("chosen").textContent = chosen ? `${chosen} chosen` : "No frame chosen";
 }
 
 if (marks) {
@@ -193,12 +304,16 @@ if (marks) {
   });
   // Without a chosen frame there is nothing to mark.
   marks.addEventListener("htmx:confirm", (event) => {
+    if (event.target !== marks || marks.elements.everything.checked) return;
     if (!boxes().some((box) => box.checked)) {
       event.preventDefault();
       document.getElementById("marked").textContent = "Choose a frame first.";
     }
   });
 }
+
+// Once: the next mark is of the frames that are chosen again.
+marks?.addEventListener("htmx:afterRequest", () => { marks.elements.everything.checked = false; });
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;

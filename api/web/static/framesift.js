@@ -31,6 +31,25 @@ document.addEventListener("htmx:sendError", () => {
   document.getElementById("problem").replaceChildren(said);
 });
 
+// A frame without a prediction shows its image alone.
+document.addEventListener("error", ({ target }) => {
+  if (target instanceof Element && target.matches("img.over")) target.remove();
+}, true);
+
+// <button data-bare>: takes what lies over the thumbnails away, and brings it back.
+const bare = document.querySelector("[data-bare]");
+
+bare?.addEventListener("click", () => {
+  const isBare = document.body.classList.toggle("bare");
+  bare.setAttribute("aria-pressed", String(isBare));
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+  if (event.key === "o") bare?.click();
+  else if (event.key === "z") document.getElementById("undo")?.click();
+});
+
 // <button data-copy="ID">: copies the text of the element of that id.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");

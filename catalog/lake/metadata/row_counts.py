@@ -68,7 +68,7 @@ def rows_of_snapshots(
 def _files(cursor: Cursor, table: str, column: str) -> list[_DataFile]:
     """Every data file of the table, in any snapshot."""
     (root,) = cursor.execute(f"SELECT data_path FROM ducklake_settings('{LAKE}')").fetchone() or ()
-    place = (
+    path_sql = (
         f"CASE WHEN {{file}}.path_is_relative THEN {literal(root)} || s.path || t.path || "
         "{file}.path ELSE {file}.path END"
     )
@@ -86,10 +86,10 @@ def _files(cursor: Cursor, table: str, column: str) -> list[_DataFile]:
             SELECT data_file_id, null_count
             FROM {METADATA}.ducklake_file_column_stats SEMI JOIN columns USING (table_id, column_id)
         )
-        SELECT f.data_file_id, {place.format(file="f")}, f.begin_snapshot,
+        SELECT f.data_file_id, {path_sql.format(file="f")}, f.begin_snapshot,
             least(coalesce(f.end_snapshot, {_ALWAYS}), t.ends), f.record_count,
             coalesce(nulls.null_count, 0), f.partial_max IS NOT NULL,
-            {place.format(file="d")}, d.begin_snapshot, coalesce(d.end_snapshot, {_ALWAYS}),
+            {path_sql.format(file="d")}, d.begin_snapshot, coalesce(d.end_snapshot, {_ALWAYS}),
             d.delete_count, d.partial_max IS NOT NULL
         FROM {METADATA}.ducklake_data_file AS f JOIN t USING (table_id)
         JOIN s ON s.schema_id = t.schema_id
@@ -126,7 +126,7 @@ def _deleted(cursor: Cursor, file: _DataFile, column: str) -> list[tuple[_Delete
     if not file.deletes:
         return []
     by_place = {delete.place: delete for delete in file.deletes}
-    places = ", ".join(map(literal, by_place))
+    paths = ", ".join(map(literal, by_place))
     of_snapshot = _OF_SNAPSHOT if any(delete.partial for delete in file.deletes) else "NULL"
     rows = cursor.execute(
         f"""
@@ -136,11 +136,11 @@ def _deleted(cursor: Cursor, file: _DataFile, column: str) -> list[tuple[_Delete
             WHERE "{column}" IS NOT NULL
         )
         SELECT filename, {of_snapshot}, count(*)
-        FROM read_parquet([{places}], filename => true, union_by_name => true)
+        FROM read_parquet([{paths}], filename => true, union_by_name => true)
         SEMI JOIN valued USING (pos) GROUP BY ALL
         """
     ).fetchall()
     return [
-        (by_place[place], by_place[place].begin if since is None else since, count)
-        for place, since, count in rows
+        (by_place[path], by_place[path].begin if since is None else since, count)
+        for path, since, count in rows
     ]

@@ -50,11 +50,11 @@ def job_usage(
         "kind": "kind",
     }
     names = ", ".join(f"coalesce({columns[name]}, '')" for name in by)
-    places = ", ".join(str(place) for place in range(1, len(by) + 1))
+    numbers = ", ".join(str(number) for number in range(1, len(by) + 1))
     summed = (
         f"SELECT {names}, count(*), sum(core_s), sum(gpu_s), sum(wait_s) "
         f"FROM (SELECT jobs.*, {DATASET_OF_JOB} FROM jobs{f' WHERE {where}' if where else ''}) "
-        f"AS jobs GROUP BY {places} ORDER BY {places}"
+        f"AS jobs GROUP BY {numbers} ORDER BY {numbers}"
     )
     if "user" in by:
         values |= is_there

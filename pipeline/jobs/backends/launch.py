@@ -1,8 +1,11 @@
 """Command lines of programs, once it is known where they run."""
 
 from framesift_start import start
-from pipeline.jobs.program.rank import LOCAL_RANK, LOCAL_RANKS, RANK, RANKS
+from pipeline.jobs.program.rank import LOCAL_RANK, LOCAL_RANKS, NODE, NODES, RANK, RANKS
 from pipeline.jobs.request import PYTHON, Stage
+
+LAUNCHER = "launcher:"
+"""Before the ranks of each machine, for training.slurm_ranks: it starts one process on each."""
 
 
 def with_python(command: tuple[str, ...], python: str) -> tuple[str, ...]:
@@ -22,6 +25,8 @@ def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
         python: This machine's.
     """
     programs = [with_python(command, python) for command in stage.commands]
+    if stage.launcher == "torchrun":
+        return [_rank(0, stage.ranks, each) for each in programs]
     if stage.launcher == "ranks":
         return [_rank(rank, stage.ranks, each) for each in programs for rank in range(stage.ranks)]
     if stage.ranks == 1:
@@ -32,5 +37,8 @@ def on_this_machine(stage: Stage, python: str) -> list[tuple[str, ...]]:
 
 def _rank(rank: int, ranks: int, program: tuple[str, ...]) -> tuple[str, ...]:
     """One of so many processes of a program on this machine."""
-    variables = ((RANK, rank), (RANKS, ranks), (LOCAL_RANK, rank), (LOCAL_RANKS, ranks))
+    variables = (
+        (RANK, rank), (RANKS, ranks), (LOCAL_RANK, rank), (LOCAL_RANKS, ranks),
+        (NODE, 0), (NODES, 1),
+    )  # fmt: skip
     return ("env", *(f"{name}={number}" for name, number in variables), *program)

@@ -11,11 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import InvalidInput
 from framesift_start import start
 from pipeline.job_state import FINISHED
 from pipeline.jobs.backends.devices import shares
 from pipeline.jobs.backends.interface import JobStatus
+from pipeline.jobs.backends.job_folder import ask_to_end, begin_attempt, not_started
 from pipeline.jobs.backends.launch import on_this_machine
 from pipeline.jobs.backends.log_end import full_disk
 from pipeline.jobs.backends.process import ProcessId
@@ -62,10 +63,7 @@ class LocalBackend:
         """Start the runner, which waits for a slot; its process number with its start time."""
         runs, variables = self._runner_command(request, paths, queue, name)
         try:
-            paths.logs.mkdir(parents=True, exist_ok=True)
-            for leftover in (paths.result, paths.progress, paths.staging):
-                leftover.unlink(missing_ok=True)
-            write_json(paths.request, request.to_json())
+            begin_attempt(paths, request)
             write_json(paths.status, {"state": "pending", "name": name})
             with (paths.logs / "runner.log").open("ab") as log:
                 runner = subprocess.Popen(
@@ -78,9 +76,7 @@ class LocalBackend:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise StorageError(
-                f"{paths.folder}: the job cannot be started: {error.strerror}", str(paths.folder)
-            ) from error
+            raise not_started(paths, error) from error
         return str(ProcessId.of(runner.pid))
 
     def find(self, name: str, paths: JobPaths) -> str | None:
@@ -96,13 +92,8 @@ class LocalBackend:
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Ask the runner to end; it ends its commands first."""
-        try:
-            # A runner that has only begun cannot hear a signal yet; it looks here.
-            paths.cancel.touch()
-        except OSError as error:
-            raise StorageError(
-                f"{paths.cancel}: cannot be written: {error.strerror}", str(paths.cancel)
-            ) from error
+        # A runner that has only begun cannot hear a signal yet; it looks here.
+        ask_to_end(paths)
         _runner(handle, paths).signal(signal.SIGTERM)
 
     def describe(self, request: JobRequest, paths: JobPaths, queue: JobQueue, name: str) -> str:

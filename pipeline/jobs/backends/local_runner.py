@@ -87,10 +87,14 @@ class Runner:
         """True where the job is to end: by a signal, or by a cancel before the handler was set."""
         return self.asked_to_end or self.paths.cancel.exists()
 
+    def first_status(self) -> dict[str, str]:
+        """What status.json says before anything has begun."""
+        runner = str(ProcessId.of(self.me))
+        return {"state": "pending", "name": self.name, "runner": runner}
+
     def run(self) -> int:
         """Run every stage and keep status.json; 0 when the job was done."""
-        runner = str(ProcessId.of(self.me))
-        status: dict[str, str] = {"state": "pending", "name": self.name, "runner": runner}
+        status = self.first_status()
         self.say(status)
         error = self.begin(status)
         for stage in self.request.stages:

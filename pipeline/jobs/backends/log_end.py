@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipeline.runs.exit_codes import may_go_on, signal_of
@@ -22,6 +22,13 @@ _MOST_CHARS = 200
 _RANK_KILLED = re.compile(r"Exit code: (-9|-15|137|143)")
 """Pattern of the line in which horovodrun names the first rank that failed."""
 
+_TORCHRUN_EXIT = re.compile(r"exitcode\s+: (-?\d+) \(pid: \d+\).*")
+"""Pattern of the line in which torchrun says how a rank ended; the last one is of the first."""
+_OF_TORCHRUN = re.compile(
+    r"[WE]\d{4} .*torch/distributed/elastic/multiprocessing/api\.py.*\] (Sending process|failed)"
+)
+"""Pattern of the lines with which torchrun's own report begins."""
+
 
 def heading(attempt: int) -> str:
     """The line that an attempt's output follows in a log."""
@@ -39,8 +46,10 @@ def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
         attempt: The job's; what stands above its heading is of earlier ones.
         code: Exit code; negative for a signal.
     """
-    full = full_disk(log.parent)
-    for line in _own_lines(log, attempt):
+    full, lines = full_disk(log.parent), [*_own_lines(log, attempt)]
+    if signal_of(_of_torchrun(lines)) == signal.SIGKILL:
+        return f"a worker of {what} {_killed(signal.SIGKILL)}; see {log}{full}"
+    for line in lines:
         match = _RANK_KILLED.fullmatch(line.strip())
         if match and (number := signal_of(int(match[1]))) == signal.SIGKILL:
             # Errors above are those of ranks that waited for it in vain.
@@ -52,7 +61,9 @@ def why_failed(what: str, log: Path, attempt: int, code: int) -> str:
     if number in (signal.SIGKILL, signal.SIGTERM):  # its last line is of its work
         return f"{what} {_killed(number)}; see {log}{full}"
     how = f"ended with exit code {code}" if number is None else _killed(number)
-    last = next(filter(None, map(_shown, _own_lines(log, attempt))), "")
+    reports = [index for index, line in enumerate(lines) if _OF_TORCHRUN.match(line)]
+    own = lines[reports[-1] + 1 :] if reports else lines
+    last = next(filter(None, map(_shown, own)), "")
     return f"{what} {how}{last and f': {last}'}; see {log}{full}"
 
 
@@ -90,9 +101,22 @@ def was_killed(log: Path, attempt: int, code: int) -> bool:
         attempt: The job's; what stands above its heading is of earlier ones.
         code: Exit code; negative for a signal.
     """
-    return may_go_on(code) or any(
-        _RANK_KILLED.fullmatch(line.strip()) for line in _own_lines(log, attempt)
+    lines = [*_own_lines(log, attempt)]
+    return (
+        may_go_on(code)
+        or may_go_on(_of_torchrun(lines))
+        or any(_RANK_KILLED.fullmatch(line.strip()) for line in lines)
     )
+
+
+def _of_torchrun(lines: Sequence[str]) -> int:
+    """The exit code of the rank that torchrun says failed first; 0 where it says none.
+
+    Args:
+        lines: Of the log, the last one first.
+    """
+    exits = (_TORCHRUN_EXIT.fullmatch(line.strip()) for line in lines)
+    return next((int(match[1]) for match in exits if match), 0)
 
 
 def _own_lines(log: Path, attempt: int) -> Iterator[str]:

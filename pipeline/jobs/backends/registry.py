@@ -9,6 +9,9 @@ BACKENDS = {
     "local": "pipeline.jobs.backends.local:LocalBackend",
     "hosts": "pipeline.jobs.backends.hosts.backend:HostsBackend",
     "slurm": "pipeline.jobs.backends.slurm.backend:SlurmBackend",
+    "lsf": "pipeline.jobs.backends.lsf.backend:LsfBackend",
+    "pbs": "pipeline.jobs.backends.pbs.backend:PbsBackend",
+    "kubernetes": "pipeline.jobs.backends.kubernetes.backend:KubernetesBackend",
 }
 """Name -> module and class."""
 

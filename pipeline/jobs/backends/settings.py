@@ -43,7 +43,7 @@ def settings_of(
             raise UnknownName("setting", name, known, f"of [{backend}] in {file}")
         values[name] = _typed(f"{file}: [{backend}] {name}", value, known[name])
     for name, text in options.items():
-        if name not in names:
+        if name not in names and values.get(name) != text:  # what the file says is no choice
             raise UnknownName("option", f"{backend}.{name}", [f"{backend}.{of}" for of in names])
         values[name] = text
     return kind(**values)

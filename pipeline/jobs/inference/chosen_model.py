@@ -8,6 +8,7 @@ from typing import Any, Literal
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
+from catalog.records.tables import Job
 from catalog.storage.bounded_file import parsed_json
 from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.jobs.request import PYTHON, JobPaths, Stage, read_json
@@ -198,6 +199,17 @@ def own_network(records: RecordStore, model: str) -> str | None:
     return network if network is not None and is_own(network) else None
 
 
+def no_training(job: Job) -> InvalidInput:
+    """The error that a job which is no training is named as a model."""
+    way = ""
+    if job.kind == "run":
+        way = (
+            f"; a program's checkpoints are for programs (framesift run --checkpoint {job.name}): "
+            "score what it predicts with framesift validate --predictions or --scores"
+        )
+    return InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train{way}")
+
+
 def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path:
     """The folder of a training job's model, or the one named, that holds one of the files.
 
@@ -208,7 +220,7 @@ def model_folder(records: RecordStore, model: str, files: Sequence[str]) -> Path
     try:
         job = recorded_job(records, model)
         if job.kind != "train":
-            raise InvalidInput(f"model {model}: is a job of kind {job.kind}, not train")
+            raise no_training(job)
         path = Path(job.paths["model_dir"])
     except NotFound as error:
         path = Path(model)

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from catalog.errors import InvalidInput, NotFound
-from catalog.records.datasets import complete_dataset
+from catalog.errors import InvalidInput
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.storage.atomic_write import atomic_write
-from pipeline.datasets.chosen_split import chosen_split
+from pipeline.jobs.inference.earlier_validation import earlier_validation
 from pipeline.jobs.inference.fetched_predictions import fetched_folder
+from pipeline.jobs.inference.trained_on import trained_flags, trained_split
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.work import JobHome
-from pipeline.manifest import Manifest, ManifestHeader
+from pipeline.manifest import ManifestHeader
 from pipeline.runs.class_map import ClassMap, chosen_classes
-from pipeline.runs.orders import Order, Validation, order_of
+from pipeline.runs.orders import Order, Validation
 from pipeline.runs.prediction_set import (
     BY_FKEY,
     BY_NAME,
@@ -66,8 +66,7 @@ class ChosenPredictions:
         return (
             PYTHON, "-P", "-m", "training.match_predictions",
             "--predictions_dir", str(self.folder_in(paths)), *inputs, "--split", split,
-            *(("--trained_manifest", self.trained[0], "--trained_split", self.trained[1])
-              if self.trained else ()),
+            *trained_flags(self.trained),
         )  # fmt: skip
 
     def write(self, paths: JobPaths) -> None:
@@ -100,7 +99,7 @@ def chosen_predictions(
     """The predictions of an order, of a dataset's frames.
 
     Raises:
-        InvalidInput: The model's class map does not fit the dataset.
+        InvalidInput: The model's class map does not fit the dataset, or the place is not there.
         UnknownName: There is no such class map.
         NotFound: What the model was trained on is gone, or there is no job of the scores.
         NotAllowed: The predictions lie where the user may not name them.
@@ -110,16 +109,21 @@ def chosen_predictions(
         classes.need_same_classes(header.name)
     else:
         class_map.ids_in(classes, header.name)
-    place = order.predictions or ""
+    location = order.predictions or ""
     if order.scores is not None:
-        place = str(_scores_folder(home.records, order.scores))
-    fences = home.fences(order)
+        location = str(_scores_folder(home.records, order.scores))
+    fences = home.fences(order)  # before anything is said of what lies there
+    if not is_on_server(location) and not Path(location).exists():
+        raise InvalidInput(
+            f"predictions {location}: there is no such folder or .tar; give one with a PNG for "
+            "each frame, or s3://bucket/prefix"
+        )
     if order.scores is not None:
         known = classes.names if class_map is None else class_map.classes
-        _check_classes_of(place, known, header.name)
+        _check_classes_of(location, known, header.name)
     predictions = PredictionSet(
         model=order.model_name or "",
-        place=place,
+        place=location,
         classes=classes.learned if class_map is None else class_map.classes,
         info=dict(order.model_info or {}),
         encoding=IDS if order.encoding is None else order.encoding,
@@ -128,7 +132,7 @@ def chosen_predictions(
         options=fences.options,
         list_within=fences.list_within,
     )
-    return ChosenPredictions(predictions, below, _trained(home.records, order.trained_on))
+    return ChosenPredictions(predictions, below, trained_split(home.records, order.trained_on))
 
 
 def _scores_folder(records: RecordStore, scores: str) -> Path:
@@ -161,35 +165,11 @@ def _check_classes_of(place: str, classes: Sequence[str], dataset: str) -> None:
         )
 
 
-def _trained(records: RecordStore, dataset: str | None) -> tuple[str, str] | None:
-    """Manifest and split of what a model was trained on."""
-    if dataset is None:
-        return None
-    manifest = complete_dataset(records, dataset).manifest
-    return manifest, chosen_split(Manifest.read(Path(manifest)), None, "train")
-
-
-def predictions_of_job(records: RecordStore, job: str) -> Validation | None:
-    """The order of a validation that scored another program's predictions.
-
-    Returns:
-        None where there is no job of that name, or another one.
-    """
-    try:
-        recorded = recorded_job(records, job)
-    except NotFound:
-        return None
-    if recorded.kind != "validate":
-        return None
-    order = order_of(recorded.request["order"])
-    return order if isinstance(order, Validation) and order.scores_predictions else None
-
-
 def on_server(records: RecordStore, order: Order) -> dict[Below, Validation]:
     """The orders whose predictions a job fetches from a server: its own, and the compared one's."""
     if not isinstance(order, Validation):
         return {}
-    compared = None if order.compare is None else predictions_of_job(records, order.compare)
+    compared = None if order.compare is None else earlier_validation(records, order.compare)
     orders: dict[Below, Validation | None] = {"predictions": order, "compared": compared}
     return {
         below: one

@@ -37,7 +37,7 @@ def fetched_folder(paths: JobPaths, below: str) -> Path:
 
 
 def fetch_predictions(place: str, options: SourceOptions, folder: Path) -> Fetched:
-    """Copy the predictions at a place to a folder, with the times that the server has.
+    """Make a folder hold the predictions at a place, with the times that the server has.
 
     Args:
         place: A URI of a folder or archive.
@@ -52,6 +52,10 @@ def fetch_predictions(place: str, options: SourceOptions, folder: Path) -> Fetch
     files = open_source(place, options)
     clear_parts(folder.rglob(f"*.{'[0-9a-f]' * 32}.part"))
     listed = [file for file in files.list() if file.key.lower().endswith(_KINDS)]
+    remaining = {folder / file.key for file in listed}
+    for path in folder.rglob("*"):  # of an earlier attempt
+        if path not in remaining and path.is_file():
+            path.unlink()
     with ThreadPoolExecutor(_THREADS) as pool:
         copied = sum(pool.map(lambda file: _copied(files, file, folder), listed))
     return Fetched(len(listed), copied)

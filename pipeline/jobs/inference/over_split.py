@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model
+from pipeline.jobs.inference.chosen_onnx import ChosenOnnx, check_stage, chosen_onnx, is_onnx
 from pipeline.jobs.inference.chosen_predictions import ChosenPredictions, chosen_predictions
 from pipeline.jobs.installed import package_of
 from pipeline.jobs.job_input import JobInput, job_input
@@ -18,13 +20,16 @@ from pipeline.jobs.work import JobHome, Work
 from pipeline.manifest import Manifest
 from pipeline.runs.orders import ModelOrder, Validation
 
+Chosen = ChosenModel | ChosenOnnx | ChosenPredictions
+"""What frames are scored by."""
+
 
 @dataclass(frozen=True)
 class ModelOverSplit:
     """A trained model and the frames of a split that it is run over, fanned out over workers."""
 
     order: ModelOrder
-    model: ChosenModel | ChosenPredictions
+    model: Chosen
     frames: JobInput
     split: str
 
@@ -47,7 +52,7 @@ class ModelOverSplit:
         stages: tuple[Stage, ...],
         results: dict[str, str],
         more_settings: dict[str, Any],
-        models: Sequence[ChosenModel | ChosenPredictions],
+        models: Sequence[Chosen],
     ) -> Work:
         """The job's work, of its stages and the paths of its results.
 
@@ -65,17 +70,13 @@ class ModelOverSplit:
         }  # fmt: skip
         own = {"trust_model": order.trust_model, "bad_frames": order.bad_frames, **more_settings}
         settings |= {name: value for name, value in own.items() if value}
-        networks = [package for model in models for package in package_of(model.network)]
-        of_predictions = [model for model in models if isinstance(model, ChosenPredictions)]
-        packages = (
-            ("matplotlib",) if len(of_predictions) == len(models) else ("tensorflow", *networks)
-        )
         writes: list[Callable[[], object]] = [
-            partial(model.write, paths) for model in of_predictions
+            partial(model.write, paths) for model in models if not isinstance(model, ChosenModel)
         ]
+        checks = [model.check(paths) for model in models if isinstance(model, ChosenOnnx)]
         return Work(
-            stages,
-            asked_resources(order, packages),
+            (*check_stage(checks), *stages),
+            asked_resources(order, _packages(models)),
             {"model_dir": str(self.model.folder_in(paths)), **self.frames.shown, **results},
             order.workers,
             settings=settings,
@@ -83,6 +84,17 @@ class ModelOverSplit:
             staging=self.frames.beside(paths, self.split, order.workers),
             writes=(*self.frames.writes, *writes),
         )
+
+
+def _packages(models: Sequence[Chosen]) -> tuple[str, ...]:
+    """The packages that models are run by; of predictions alone, those of the report."""
+    packages = []
+    if any(isinstance(model, ChosenModel) for model in models):
+        packages.append("tensorflow")
+    if any(isinstance(model, ChosenOnnx) for model in models):
+        packages.append("onnxruntime")
+    networks = [package for model in models for package in package_of(model.network)]
+    return (*packages, *networks) or ("matplotlib",)
 
 
 def model_over_split(
@@ -102,8 +114,28 @@ def model_over_split(
         split = chosen_split(frames.whole, order.split, "validation")
         of_predictions = chosen_predictions(home, order, frames.whole.header)
         return ModelOverSplit(order, of_predictions, frames, split)
-    trained = chosen_model(home.records, order.model, trusts=order.trust_model)
+    if is_onnx(home.records, order.model):
+        frames = job_input(home, order, dataset, manifest, order.start_after)
+        split = chosen_split(frames.whole, order.split, "validation")
+        onnx = chosen_onnx(home.records, order, frames.whole.header, order.model)
+        return ModelOverSplit(order, onnx, frames, split)
+    trained = trained_model(home, order)
     frames = job_input(home, order, dataset, manifest, order.start_after)
     split = chosen_split(frames.whole, order.split, "validation")
     trained.check_classes(frames.whole.header.dataset_classes, dataset.name)
     return ModelOverSplit(order, trained, frames, split)
+
+
+def trained_model(home: JobHome, order: ModelOrder) -> ChosenModel:
+    """The model of a training that an order names; it answers what others are asked for.
+
+    Raises:
+        InvalidInput: It is not trained, or the order says what its training says.
+        NotFound: There is no such model.
+    """
+    if settings := order.of_other_models:
+        raise InvalidInput(
+            f"{settings[0].replace('_', ' ')}: goes with predictions, or with an ONNX file; model "
+            f"{order.model} is a training's, which says so itself"
+        )
+    return chosen_model(home.records, order.model, trusts=order.trust_model)

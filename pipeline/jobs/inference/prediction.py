@@ -2,6 +2,7 @@
 
 from catalog.records.tables import Dataset
 from pipeline.jobs.inference.chosen_model import ChosenModel, export_stage
+from pipeline.jobs.inference.chosen_onnx import ChosenOnnx
 from pipeline.jobs.inference.fan_out import prediction_stages
 from pipeline.jobs.inference.over_split import model_over_split
 from pipeline.jobs.request import JobPaths
@@ -15,12 +16,17 @@ def prediction_work(
 ) -> Work:
     """The work of a prediction, fanned out over workers; see pipeline.jobs.plan.work_of."""
     over = model_over_split(home, order, dataset, manifest)
-    assert isinstance(over.model, ChosenModel)
     each = over.command("predict", paths)
     results = {
         "pictures": str(paths.results),
         "scores": str(paths.report / "frame_scores.parquet"),
     }
     stages = prediction_stages(each, paths, order.workers, order.bad_frames)
-    models = [over.model]
-    return over.work(paths, (*export_stage(models, paths), *stages), results, {}, models)
+    networks = [over.model] if isinstance(over.model, ChosenModel) else []
+    settings = {
+        "model_name": over.model.name if isinstance(over.model, ChosenOnnx) else None,
+        **{name: getattr(order, name) for name in ("classes", "onnx")},
+    }
+    return over.work(
+        paths, (*export_stage(networks, paths), *stages), results, settings, [over.model]
+    )

@@ -9,14 +9,15 @@ from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import atomic_path
 from pipeline.jobs.inference.chosen_model import ChosenModel, chosen_model, export_stage
+from pipeline.jobs.inference.chosen_onnx import ChosenOnnx, chosen_onnx, is_onnx
 from pipeline.jobs.inference.chosen_predictions import (
     ChosenPredictions,
     chosen_predictions,
     match_stage,
-    predictions_of_job,
 )
+from pipeline.jobs.inference.earlier_validation import earlier_validation
 from pipeline.jobs.inference.fan_out import validation_stages
-from pipeline.jobs.inference.over_split import ModelOverSplit, model_over_split
+from pipeline.jobs.inference.over_split import Chosen, ModelOverSplit, model_over_split
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.work import JobHome, Work
 from pipeline.manifest import Manifest
@@ -42,7 +43,7 @@ def validation_work(
     merged = over.model.class_map()
     class_tags = dataset.class_pixels if merged is None else merged.tags
     check_thresholds(order.fail_below or {}, class_tags)
-    other: ChosenModel | ChosenPredictions | None = None
+    other: Chosen | None = None
     if order.compare is not None:
         other = _compared(home, order, over)
         _check_comparable(over.model, other)
@@ -73,6 +74,7 @@ def validation_work(
         "augment_test": order.augment_test,
         "slices": None if slices is None else slices.column_names,
         **{name: getattr(order, name) for name in _OF_PREDICTIONS},
+        **(_of_onnx(over.model) if isinstance(over.model, ChosenOnnx) else {}),
     }
     models = [over.model] if other is None else [over.model, other]
     networks = [model for model in models if isinstance(model, ChosenModel)]
@@ -81,7 +83,7 @@ def validation_work(
         for model in models
         if isinstance(model, ChosenPredictions)
     ]
-    if not networks:
+    if all(isinstance(model, ChosenPredictions) for model in models):
         stages = tuple(replace(stage, uses_gpus=False) for stage in stages)
     before = (*export_stage(networks, paths), *match_stage(matches))
     work = over.work(paths, (*before, *stages), results, settings, models)
@@ -92,19 +94,29 @@ def validation_work(
 
 _OF_PREDICTIONS = (
     "predictions", "scores", "model_name", "model_info", "encoding", "named_by", "classes",
-    "trained_on",
+    "trained_on", "onnx",
 )  # fmt: skip
 
 
-def _compared(
-    home: JobHome, order: Validation, over: ModelOverSplit
-) -> ChosenModel | ChosenPredictions:
-    """The model that an order compares with, or the predictions of an earlier validation."""
-    name = order.compare or ""
-    earlier = predictions_of_job(home.records, name)
-    if earlier is None:
-        return chosen_model(home.records, name, trusts=order.trust_model)
-    return chosen_predictions(home, earlier, over.frames.whole.header, "compared")
+def _of_onnx(model: ChosenOnnx) -> dict[str, str | None]:
+    """What an improvement looks for, said or not."""
+    return {"model_name": model.name, "trained_on": model.trained_on}
+
+
+def _compared(home: JobHome, order: Validation, over: ModelOverSplit) -> Chosen:
+    """The model that an order compares with, or that of an earlier validation."""
+    name, header = order.compare or "", over.frames.whole.header
+    earlier = earlier_validation(home.records, name)
+    if earlier is not None and earlier.scores_predictions:
+        return chosen_predictions(home, earlier, header, "compared")
+    if earlier is not None:
+        return chosen_onnx(home.records, earlier, header, earlier.model, "compared_onnx")
+    if is_onnx(home.records, name):
+        class_map = over.model.class_map()
+        classes = None if class_map is None else class_map.as_json()
+        alone = Validation(dataset=order.dataset, model=name, classes=classes)
+        return chosen_onnx(home.records, alone, header, name, "compared_onnx")
+    return chosen_model(home.records, name, trusts=order.trust_model)
 
 
 def _write_slices(slices: "pa.Table", file: Path) -> None:
@@ -114,9 +126,7 @@ def _write_slices(slices: "pa.Table", file: Path) -> None:
         pq.write_table(slices, partial_path)
 
 
-def _check_comparable(
-    model: ChosenModel | ChosenPredictions, other: ChosenModel | ChosenPredictions
-) -> None:
+def _check_comparable(model: Chosen, other: Chosen) -> None:
     """Accept two models that tell the same classes apart, as far as their descriptions say.
 
     Raises:
@@ -132,7 +142,7 @@ def _check_comparable(
         )
 
 
-def _compared_flags(other: ChosenModel | ChosenPredictions | None, paths: JobPaths) -> list[str]:
+def _compared_flags(other: Chosen | None, paths: JobPaths) -> list[str]:
     if other is None:
         return []
     own = ["--compare_network", other.network] if other.network else []

@@ -10,12 +10,12 @@ It writes the job's result.json:
                  "frames": 90, "command": ["python", ...], "ranks": 2,
                  "environment": {"NCCL_IB_DISABLE": "1"}}}
 
-and the numbers, texts and truth values of output/metrics.json beside them, where the program wrote
-one. A link is no output: it would tell of files elsewhere.
+and beside them the last values of output/metrics.jsonl, and the numbers, texts and truth values of
+output/metrics.json, where the program wrote them. A link is no output: it would tell of files
+elsewhere.
 """
 
 import hashlib
-import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from catalog.storage.to_disk import living_tree_to_disk
+from pipeline.jobs.program.metrics import measured_values
 from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.program.scalars import scalars_of
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.runs.accelerators import OF_ACCELERATORS
 
@@ -54,7 +56,7 @@ def collected(paths: JobPaths) -> dict[str, Any]:
     output = ProgramPaths(paths.folder).output
     request = JobRequest.from_json(read_json(paths.request))
     return {
-        **_metrics(output),
+        **measured_values(paths.folder, scalars_of(paths.folder, whole=True)),
         **described_files(output),
         LINEAGE: {**request.settings.get(LINEAGE, {}), "environment": _environment(request)},
     }
@@ -98,17 +100,6 @@ def _described(path: Path, output: Path) -> dict[str, Any]:
         size = os.fstat(file.fileno()).st_size
     name = os.fsencode(path.relative_to(output)).decode(errors="replace")
     return {"path": name, "bytes": size, "sha256": digest}
-
-
-def _metrics(output: Path) -> dict[str, Any]:
-    """The metrics that the program measured itself."""
-    document = read_json(output / "metrics.json")
-    return {
-        str(name): value
-        for name, value in document.items()
-        if isinstance(value, str | bool | int)
-        or (isinstance(value, float) and math.isfinite(value))
-    }
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ from catalog.errors import InvalidInput, UnknownName
 from pipeline.jobs.program.paths import ProgramPaths
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z][a-z_]*)(?::([^{}:]*))?\}")
+_PLACEHOLDER_OR_BRACE = re.compile(rf"{_PLACEHOLDER.pattern}|[{{}}]")
 _MOST_CHARACTERS = 65_536
 
 FILES, CLASSES, MANIFEST, PREPARED, JOB = "files", "classes", "manifest", "prepared", "job"
+CHECKPOINT = "checkpoint"
 
 PLACEHOLDERS: Mapping[str, str] = {
     FILES: "list of the frames' files; {files:SPLIT} is that of one split",
@@ -22,6 +24,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     MANIFEST: "folder of the dataset's manifest",
     PREPARED: "folder of the prepared arrays (--prepare)",
     JOB: "folder for what the program makes",
+    CHECKPOINT: "checkpoint that the attempt goes on from; empty for none",
 }
 """Placeholders in braces, each with the help text of its replacement."""
 
@@ -88,22 +91,43 @@ class CommandLine:
         )
         return list(dict.fromkeys(matches))
 
+    @property
+    def takes_checkpoint(self) -> bool:
+        """Whether {checkpoint} is one of its placeholders."""
+        return (CHECKPOINT, None) in self.placeholders()
+
     def filled(self, paths: ProgramPaths) -> tuple[str, ...]:
-        """The program and its arguments, each placeholder a path of a job."""
+        """The program and its arguments, each placeholder a path of a job.
 
-        def path_of(match: re.Match[str]) -> str:
-            if not match[1]:
-                return match[0][0]  # {{ and }} stand for braces
-            return {
-                FILES: str(paths.files(match[2] or None)),
-                CLASSES: str(paths.classes),
-                MANIFEST: str(paths.manifest),
-                PREPARED: str(paths.prepared),
-                JOB: str(paths.output),
-            }[match[1]]
+        A line that takes a checkpoint keeps that placeholder for `with_checkpoint`, which each
+        attempt calls, and has every other brace twice.
+        """
+        takes_checkpoint = self.takes_checkpoint
 
-        return tuple(_PLACEHOLDER.sub(path_of, word) for word in self.arguments)
+        def text_of(match: re.Match[str]) -> str:
+            if match[1] == CHECKPOINT:
+                return match[0]
+            path_of = {
+                FILES: paths.files(match[2] or None),
+                CLASSES: paths.classes,
+                MANIFEST: paths.manifest,
+                PREPARED: paths.prepared,
+                JOB: paths.output,
+            }
+            # {{ and }} stand for braces.
+            text = str(path_of[match[1]]) if match[1] else match[0][0]
+            return text.replace("{", "{{").replace("}", "}}") if takes_checkpoint else text
+
+        return tuple(_PLACEHOLDER_OR_BRACE.sub(text_of, word) for word in self.arguments)
 
     def __str__(self) -> str:
         """The text that `parse` reads."""
         return shlex.join(self.arguments)
+
+
+def with_checkpoint(arguments: Sequence[str], checkpoint: str) -> list[str]:
+    """The arguments that `filled` gave, with a checkpoint's path in its placeholder's place."""
+    return [
+        _PLACEHOLDER.sub(lambda match: checkpoint if match[1] else match[0][0], word)
+        for word in arguments
+    ]

@@ -1,7 +1,8 @@
 """The stage of a job that writes what a user's program is handed.
 
-python -m pipeline.jobs.program.hand_over FOLDER --manifest M [--staging FILE] [--split S]
-    [--prepare WIDTHxHEIGHT|full] --give files --give files:train --give classes ...
+python -m pipeline.jobs.program.hand_over FOLDER --manifest M [--staging FILE [--waits]]
+    [--split S] [--prepare WIDTHxHEIGHT|full] [--checkpoint NAME@STEP PATH]
+    --give files --give files:train --give classes ...
 """
 
 import argparse
@@ -18,8 +19,10 @@ from catalog.errors import BadFile, FramesiftError, StorageError
 from catalog.storage.atomic_write import atomic_write
 from pipeline.cache.reading import ReadsThrough
 from pipeline.datasets.export import export_text
+from pipeline.jobs.program.checkpoints import copy_checkpoint, note_checkpoint
 from pipeline.jobs.program.command_line import FILES, MANIFEST
 from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.request import read_json
 from pipeline.manifest import Manifest
 from pipeline.prepared.before_training import prepare_or_report
 from pipeline.prepared.class_file import write_class_file
@@ -28,6 +31,8 @@ from pipeline.prepared.kinds import Form, opened_form
 from pipeline.runs.size import form_size
 
 ROWS_FILE, NAMES_FILE = "rows.npy", "names.txt"
+STAGING_FILE = "staging.json"
+"""Name of the file beside a list or manifest by which framesift.data.waiting finds a staging."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,7 +57,8 @@ def _hand_over(options: argparse.Namespace) -> None:
     folder = ReadsThrough.at(options.manifest, options.staging).manifest
     manifest = Manifest.read(folder)
     frames = manifest.split(options.split)
-    _need_files(frames)
+    if not options.waits:
+        _need_files(frames)
     for pair in options.give:
         name, _, split = pair.partition(":")
         if name == FILES:
@@ -61,6 +67,10 @@ def _hand_over(options: argparse.Namespace) -> None:
             atomic_write(paths.files(split or None), text)
         elif name == MANIFEST:
             manifest.write(paths.manifest)
+            if options.waits:
+                _hand_over_staging(paths.manifest, options.staging)
+    if options.waits:
+        _hand_over_staging(paths.input, options.staging)
     write_class_file(paths.input, manifest.header.dataset_classes, manifest.header.roots)
     if options.prepare is not None:
         size = form_size(options.prepare)
@@ -72,11 +82,21 @@ def _hand_over(options: argparse.Namespace) -> None:
             )
         hand_over_form(paths.prepared, form, frames)
     atomic_write(paths.rendezvous, json.dumps({"port": _free_port()}))
-    sys.stdout.write(f"{len(frames):,} frames are handed over in {paths.input}\n")
+    first = None
+    if options.checkpoint is not None:
+        named, path = options.checkpoint
+        first = copy_checkpoint(options.folder, named, Path(path))
+    goes_on = note_checkpoint(options.folder, first)
+    sys.stdout.write(f"{len(frames):,} frames are handed over in {paths.input}{goes_on}\n")
+
+
+def _hand_over_staging(folder: Path, staging: Path) -> None:
+    """Have framesift.data find the staging that brings the files of a folder's list or manifest."""
+    atomic_write(folder / STAGING_FILE, json.dumps({"place": read_json(staging)["place"]}))
 
 
 def _need_files(frames: Manifest) -> None:
-    """See that every file is on this machine: a program knows nothing of stagings.
+    """See that every file is on this machine: this program waits for none.
 
     Raises:
         BadFile: One is not.
@@ -136,9 +156,13 @@ def _parser() -> argparse.ArgumentParser:
     add("folder", type=Path, help="of the job")
     add("--manifest", type=Path, required=True, help="manifest's folder")
     add("--staging", type=Path, help="staging.json of a staging beside the job")
+    add("--waits", action="store_true", help="the program begins before the staging has all")
     add("--split", help="whose frames the program is given; all by default")
     add("--prepare", metavar="WIDTHxHEIGHT|full", help="decode them once at this size")
     add("--give", action="append", default=[], help="what the program is given")
+    add(
+        "--checkpoint", nargs=2, metavar=("NAME@STEP", "PATH"), help="of another job, to begin with"
+    )
     add("--job", default="", help="the job's name")
     add("--user", default="", help="whose job it is")
     return parser

@@ -7,9 +7,11 @@ from catalog.errors import InvalidInput
 from catalog.records.tables import Dataset
 from pipeline.jobs.in_place import in_cache
 from pipeline.jobs.job_input import JobInput, job_input
+from pipeline.jobs.program.chosen_checkpoint import chosen_checkpoint
 from pipeline.jobs.program.collect import LINEAGE
 from pipeline.jobs.program.command_line import FILES, HANDED_OVER, PREPARED, CommandLine
 from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.program.rank import FILLED, TORCHRUN
 from pipeline.jobs.request import PYTHON, JobPaths, Stage
 from pipeline.jobs.resources import asked_resources
 from pipeline.jobs.work import JobHome, Work
@@ -22,16 +24,18 @@ def program_work(
 ) -> Work:
     """The work of a user's program; see pipeline.jobs.plan.work_of.
 
-    It begins when every file of its frames is on the machine.
+    It begins when every file of its frames is on the machine, or so much as the order says.
 
     Raises:
         InvalidInput: A placeholder stands for what is not made, or a source is not mounted.
         StorageError: A source's mount is not there.
         UnknownName: The dataset has no such split.
+        NotFound: There is no job of the checkpoint to begin with.
     """
-    frames = job_input(home, order, dataset, manifest)
-    if frames.cache is not None:
-        frames = replace(frames, start_after=100.0)  # a program does not wait for its files
+    frames = job_input(home, order, dataset, manifest, order.start_after)
+    waits = ["--waits"] if frames.cache is not None and order.start_after is not None else []
+    if frames.cache is not None and not waits:
+        frames = replace(frames, start_after=100.0)  # nobody says that the program waits for files
     command = CommandLine.parse(order.command)
     _check(order, command, frames)
     if order.prepare is not None:
@@ -45,21 +49,33 @@ def program_work(
     ]
     split = [] if order.split is None else ["--split", order.split]
     size = [] if order.prepare is None else ["--prepare", order.prepare]
+    first: list[str] = []
+    if order.checkpoint is not None:
+        named, path = chosen_checkpoint(home.records, order.checkpoint)
+        first = ["--checkpoint", named, str(path)]
     # -P: a folder "pipeline" where the user happens to stand is not ours.
     python = (PYTHON, "-P", "-m")
     hands_over = (
         *python, "pipeline.jobs.program.hand_over", str(paths.folder), *frames.flags(paths),
-        *split, *size, *give, "--job", paths.folder.name, "--user", home.records.user,
+        *waits, *split, *size, *first, *give, "--job", paths.folder.name,
+        "--user", home.records.user,
     )  # fmt: skip
     runs = (
         *python, "pipeline.jobs.program.rank", str(paths.folder),
-        order.folder or str(program_paths.output), "--", *command.filled(program_paths),
+        order.folder or str(program_paths.output), *([TORCHRUN] if order.torchrun else []),
+        *([FILLED] if command.takes_checkpoint else []), "--",
+        *command.filled(program_paths),
     )  # fmt: skip
     collects = (*python, "pipeline.jobs.program.collect", str(paths.folder))
     return Work(
         (
             Stage("input", (hands_over,), uses_gpus=False),
-            Stage("run", (runs,), ranks=order.ranks, launcher="ranks"),
+            Stage(
+                "run",
+                (runs,),
+                ranks=order.ranks,
+                launcher="torchrun" if order.torchrun else "ranks",
+            ),
             Stage("collect", (collects,), uses_gpus=False),
         ),
         asked_resources(order),
@@ -105,7 +121,8 @@ def _settings(order: Program, command: CommandLine, frames: JobInput) -> dict[st
     """The job's settings as its record has them, and from what its outputs are made."""
     header = frames.whole.header
     chosen = {"ranks": order.ranks, "split": order.split, "prepare": order.prepare,
-              "folder": order.folder}  # fmt: skip
+              "folder": order.folder, "checkpoint": order.checkpoint,
+              "torchrun": order.torchrun or None}  # fmt: skip
     description: dict[str, Any] = {
         name: value for name, value in chosen.items() if value is not None
     }

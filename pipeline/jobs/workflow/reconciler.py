@@ -59,6 +59,9 @@ def reconcile(records: RecordStore, queue: JobQueue, report: Told | None = None)
     poll(records, recorded_jobs(records, states=UNFINISHED))
     jobs = recorded_jobs(records, states=UNFINISHED)
     for job in jobs:
+        task = current(job.tasks)
+        if task is None or not _may_begin(task):
+            continue
         try:
             advance(records, queue, job)
         except FramesiftError as error:  # of this job: the others go on
@@ -92,7 +95,7 @@ def _step(records: RecordStore, queue: JobQueue, job: Job) -> bool:
         if record is None:
             return False
         task = current(tasks_of(session, record))
-        if task is None or task.state != "pending" or task.handle:
+        if task is None or not _may_begin(task):
             return False
         is_new = not task.backend_name
         if is_new:
@@ -105,6 +108,10 @@ def _step(records: RecordStore, queue: JobQueue, job: Job) -> bool:
             name_attempt(record, task)
     submit_attempt(records, queue, job.id, is_new=is_new)
     return False
+
+
+def _may_begin(task: Task) -> bool:
+    return task.state == "pending" and not task.handle
 
 
 def _is_due(task: Task) -> bool:

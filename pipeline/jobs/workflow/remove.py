@@ -14,6 +14,9 @@ from pipeline.runs.checkpoint_steps import named_checkpoint
 
 _REMOVED = ".removed"
 
+_MODELS = ("model", "compare", "continue_from", "checkpoint")
+"""Settings that name another job's model."""
+
 
 def remove(records: RecordStore, job: Job) -> None:
     """Remove a job that has ended: its record, and its folder with model, report and logs.
@@ -31,7 +34,7 @@ def remove(records: RecordStore, job: Job) -> None:
         unfinished = list(session.scalars(select(Job).where(Job.state.in_(UNFINISHED))))
     for other in unfinished:
         settings = other.request.get("settings", {})
-        named = (settings.get(name) or "" for name in ("model", "compare", "continue_from"))
+        named = (settings.get(name) or "" for name in _MODELS)
         if job.name in (named_checkpoint(name)[0] for name in named):
             raise InUse("job", job.name, "a job that has not ended uses its model")
     folder = Path(job.paths["folder"])

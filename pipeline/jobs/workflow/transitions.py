@@ -24,7 +24,7 @@ TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
     ),
     "failed": frozenset({"pending"}),  # the next attempt
     "cancelled": frozenset({"pending"}),  # a user resumes it
-    "done": frozenset(),
+    "done": frozenset({"pending"}),  # a job is resumed, and brings again what it reads
 }
 """State -> states that may follow it."""
 

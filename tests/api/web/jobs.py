@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job
 from catalog.values import now
+from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
 from query.frames.select_frames import select_frames
 from query.question.question import Question
@@ -21,9 +22,17 @@ from training.merge_scores import FRAME_CELLS_SCHEMA
 HOSTILE = "<b onclick=x>bad</b>"
 """What a log or an error may say."""
 
+_OF_PROGRAM = {
+    "checkpoints": [
+        {"step": step, "path": f"{HOSTILE}-{step}.pt", "metrics": {"miou": 0.25}}
+        for step in (1, 1200)
+    ],
+    "warnings": [f"metrics.jsonl: 1 line is left out {HOSTILE}"],
+}
+
 
 def home_with_jobs(catalogued: Path, folder: Path) -> Path:
-    """The home: dataset city@1; jobs first, v-first, broken and going."""
+    """The home: dataset city@1; jobs first, v-first, broken and mine, a user's program."""
     home = copy_home(catalogued, folder)
     workspace = open_home(home)
     make(workspace, "city", split="train=0.5,validation=0.5")
@@ -33,9 +42,10 @@ def home_with_jobs(catalogued: Path, folder: Path) -> Path:
         ("first", "train", "done", {"step": 20, "max_steps": 20, "loss": 0.42}),
         ("v-first", "validate", "done", {"miou": 0.31}),
         ("broken", "train", "failed", {"step": 3, "max_steps": 20, "loss": 2.5}),
+        ("mine", "run", "failed", {"step": 3, "loss": 1.5, **_OF_PROGRAM}),
     ):
         paths = JobPaths(workspace.jobs / name)
-        for made in (paths.logs, paths.model, paths.report):
+        for made in (paths.logs, paths.model, paths.report, ProgramPaths(paths.folder).output):
             made.mkdir(parents=True)
         (paths.logs / "train-0.log").write_text(f"step 1\n{HOSTILE}\n")
         with workspace.records.session() as session:
@@ -58,6 +68,11 @@ def home_with_jobs(catalogued: Path, folder: Path) -> Path:
         "".join(json.dumps(line) + "\n" for line in of_broken)
     )
     (model_dir / "metrics.jsonl").write_text(text + '{"step": 21, "lo')
+    logged = [(1, "loss", 9.5), (1, HOSTILE, 1), (2, "loss", 7.5), (3, "loss", 1.5), (3, "miou", 0)]
+    rows = [{"step": step, "name": name, "value": value} for step, name, value in logged]
+    (ProgramPaths(workspace.jobs / "mine").output / "metrics.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     scored = [{"step": step, "miou": step / 50, "pixel_accuracy": 0.5} for step in (10, 20)]
     (model_dir / "evaluations.jsonl").write_text("".join(json.dumps(e) + "\n" for e in scored))
     _report(JobPaths(workspace.jobs / "v-first").report, workspace, Path(dataset.manifest))

@@ -49,7 +49,7 @@ def row_of(listed: str, name: str) -> str:
 
 @pytest.mark.wide
 def test_every_page_shows_every_job(browser: TestClient, jobs: EveryJob) -> None:
-    """Each of 112 jobs: its page, the part that is renewed, and its log; no page is an error."""
+    """Each of 154 jobs: its page, the part that is renewed, and its log; no page is an error."""
     assert faults(browser, *(f"/jobs/{name}" for name in jobs.names)) == []
     parts = [f"/jobs/{name}/{part}" for name in jobs.names for part in ("part", "output")]
     assert faults(browser, *parts) == []

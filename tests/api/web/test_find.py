@@ -25,6 +25,7 @@ from api.schemas.selections import DescriptionAnswer
 from api.settings import Settings
 from api.web.find.shown import copies_of
 from api.web.find.url_question import UrlQuestion
+from api.web.run.matrix import shown_of
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
@@ -32,6 +33,8 @@ from catalog.records.tables import Job
 from framesift import connect
 from ingest.labels.label_image import decode_label
 from pipeline.jobs.request import JobPaths
+from query.frames.select_frames import select_frames
+from query.question.question import Question
 from tests.api.servers import framesift, serving
 from tests.api.web.predicted import CAR, CLASSES, home_with_prediction
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
@@ -93,6 +96,11 @@ def test_the_url_is_the_question() -> None:
         ([("min.car", "nan")], "is no number"),
         ([("at", "x")], "at=x"),
         ([("colour", "red")], "colour: no parameter of this page"),
+        ([("sort", "car down")], "'desc' for falling order"),
+        ([("over", "errors")], "prediction:MODEL or errors:MODEL"),
+        ([("over", "label:first")], "prediction:MODEL or errors:MODEL"),
+        ([("size", "huge")], "expected small, medium, large"),
+        ([("caption", ",".join("abcdefghi"))], "9 columns, expected 8"),
         ([("question", "{")], "JSON"),
     ],
 )
@@ -107,6 +115,25 @@ def read(pairs: list[tuple[str, str]]) -> None:
     asked = UrlQuestion.of(pairs)
     asked.question(["car"])
     assert asked.at is None or asked.at > 0
+    assert asked.view.order is None or asked.view.order.column
+
+
+def test_how_frames_are_shown_is_no_part_of_the_question() -> None:
+    """Two URLs that differ in it ask the same; links can take it along."""
+    shown = [("sort", "car desc"), ("over", "errors:first"), ("truth", "car"),
+             ("predicted", "truck"), ("size", "large"), ("caption", "Bicycle, car")]  # fmt: skip
+    asked = UrlQuestion.of([("min.car", "1"), *shown])
+    assert asked.which(["car"]) == UrlQuestion.of([("min.car", "1")]).which(["car"])
+    assert asked.asked_alone.query == "min.car=1"
+    assert asked.view.columns == ("car", "bicycle")
+    assert asked.view.layer("a:b c") == (
+        "/pictures/predictions/a:b%20c?width=640&format=jpeg&quality=75&alpha=1&classes=car"
+        "&model=first&errors=true&taken_for=truck"
+    )
+    of_truck = shown_of("first", ("truck", "car")).view
+    assert (of_truck.over, of_truck.truth, of_truck.predicted) == ("errors:first", "truck", "car")
+    for model, tags in ((None, ("truck", "car")), ("first", ("truck", "truck"))):
+        assert shown_of(model, tags).query == "over=label&truth=truck"
 
 
 @pytest.mark.wide
@@ -140,6 +167,48 @@ def test_the_page_answers_as_rest_does(browser: TestClient) -> None:
     assert 'id="min.car"' in text
     asked = json.loads(re.findall(r"echo '(.*)' \|", copies[2])[0])
     assert browser.post("/v1/selections", json=asked, headers=JSON).json()["count"] == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "query"),
+    [("min.car", "max.truck=1000&camera=front_center"), ("max.car", "has.car=1"),
+     ("min.frame_number", "camera=front_center")],
+)  # fmt: skip
+def test_a_slider_is_told_at_every_position_what_its_field_is_told(
+    browser: TestClient, field: str, query: str
+) -> None:
+    """Numbers to be summed by the page: those that `/drag` says with the field in the question."""
+    end, _, tag = field.partition(".")
+    page = unescape(browser.get("/").text)
+    listed = "low" if end == "min" else "high"
+    found = re.search(rf"""data-facet="{tag} {tag}".*?data-{listed}='(.*?)'""", page)
+    assert found
+    values: list[str] = json.loads(found[1])
+    values = values[1:] if end == "min" else values[-2::-1]
+    asked = {"field": field, "values": ",".join(values)}
+    table = browser.get(f"/steps?{query}&{field}=7&{urlencode(asked)}", headers=PART).json()
+    assert str(table["snapshot"]) == re.findall(r'data-snapshot="(\d+)"', page)[0]
+    told = set()
+    for position in range(0, len(values) + 1, 4):
+        own = {field: values[position - 1]} if position else {}
+        moved = browser.get(f"/drag?{query}&{urlencode(own)}", headers=PART).json()
+        assert f"{sum(table['matching'][position:]):,}" == moved["matching"]
+        numbers = {key: f"{sum(row[position:]):,}" for key, row in table["numbers"].items()}
+        assert numbers == moved["numbers"]
+        assert {*table["plots"]} == {*moved["plots"]}
+        for number, plot in table["plots"].items():
+            first, last = (plot["ranges"][position:] or plot["ranges"])[0]
+            bars = [bin_ for bin_, row in enumerate(plot["counts"]) if sum(row[position:])]
+            for path, within in zip(moved["plots"][number], (True, False), strict=True):
+                drawn = [int(bin_) for bin_ in re.findall(r"M(\d+)\.06", path)]
+                assert drawn == [bin_ for bin_ in bars if (first <= bin_ <= last) == within]
+        told.add(moved["matching"])
+    assert len(told) > 1
+    for wrong, said in (("field=has.car&values=1", "min.TAG or max.TAG"),
+                        ("field=min.car&values=many", "is no number"),
+                        ("field=min.carr&values=1", "carr")):  # fmt: skip
+        refused = browser.get(f"/steps?{wrong}", headers=PART)
+        assert (refused.status_code >= 400, said in unescape(refused.text)) == (True, True)
 
 
 def test_a_question_of_a_dataset_is_copied_with_it() -> None:
@@ -207,6 +276,33 @@ def test_the_gallery_has_each_frame_once(browser: TestClient) -> None:
     assert browser.get(unescape(links[0])).status_code == 200
 
 
+def test_the_gallery_is_sorted_and_walked_through(browser: TestClient) -> None:
+    """By a tag, as the URL says: with the tag's value below, and each frame's place among them."""
+    query = "sort=car+desc&caption=bicycle&over=label&min.truck=1&size=small"
+    text = browser.get(f"/gallery?{query}", headers=PART).text
+    cars = [int(each.replace(",", "")) for each in
+            re.findall(r'title="car ([\d,]+) · bicycle [\d,]+"', text)]  # fmt: skip
+    assert cars == sorted(cars, reverse=True)
+    assert len(cars) > 3
+    overs = re.findall(r'<img class="over" src="(/pictures/overlays/[^"]+)"', text)
+    assert len(overs) == len(cars)
+    assert browser.get(unescape(overs[0])).headers["content-type"] == "image/jpeg"
+    links = [unescape(each) for each in re.findall(r'href="(/frames/[^"]+)"', text)]
+    assert all(link.endswith("size=small") for link in links)
+    walked = [links[0]]
+    while True:
+        page = browser.get(walked[-1]).text
+        count = f"<strong>{len(walked)}</strong> of {len(links)}</span>"
+        assert count in page
+        if not (following := re.findall(r'id="found-next".*?href="([^"]+)"', page)):
+            break
+        walked.append(unescape(following[0]))
+    assert walked == links
+    assert 'id="place"' not in browser.get(f"{links[0]}&max.truck=0&min.truck=0").text
+    wrong = browser.get("/gallery?caption=carr", headers=PART)
+    assert (wrong.status_code, "unknown column" in wrong.text) == (400, True)
+
+
 def test_a_frame_has_its_classes_neighbours_and_tags(browser: TestClient) -> None:
     """Most pixels first, and the frames before and after it in its drive."""
     text = browser.get("/gallery?scene=20260616_094856&camera=front_center", headers=PART).text
@@ -242,6 +338,28 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert matching(browser.get("/?is.quality=bad").text) == 2
     scanned = browser.post("/marks", data={**form, "tag": "car", "value": "1"}, headers=HERE)
     assert scanned.status_code == 400
+    # Everything found at once, and undone: each frame has its own value again.
+    everything = {"everything": "1", "asked": "camera=front_center", "tag": "quality"}
+    asked = browser.get("/?camera=front_center&sort=car").text
+    assert '<input type="hidden" name="asked" form="marks" value="camera=front_center">' in asked
+    part = browser.post("/marks", data=everything | {"value": "good"}, headers=HERE | PART)
+    assert "Set quality=good on 18 frames" in part.text
+    assert matching(browser.get("/?is.quality=good").text) == 18
+    undone = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality of 18 frames is as before" in undone.text
+    assert matching(browser.get("/?is.quality=bad").text) == 2
+    assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
+    # A note beside the mark, which has not changed.
+    was = {"tag_was": "quality", "value_was": "bad", "note_was": ""}
+    noted = form | was | {"fkey": fkeys[:1], "note": "look, again"}
+    part = browser.post("/marks", data=noted, headers=HERE | PART)
+    assert "Set note=look, again on 1 frame" in part.text
+    assert 'name="note" value="look, again"' in browser.get(f"/frames/{fkeys[0]}").text
+    part = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "note of 1 frame is as before" in part.text
+    assert 'name="note" value=""' in browser.get(f"/frames/{fkeys[0]}").text
+    wrong = browser.post("/marks/undo", data={"marked_at": "x"}, headers=HERE | PART)
+    assert (wrong.status_code, "number of a snapshot" in wrong.text) == (400, True)
     # Two are bad: all others are left, also those that nobody has looked at.
     others = browser.get("/?not.quality=bad").text
     assert matching(others) == matching(browser.get("/").text) - 2
@@ -252,6 +370,14 @@ def test_marks_are_tags(browser: TestClient) -> None:
     form = {"asked": urlencode({"question": different}), "name": "known"}
     assert browser.post("/new-dataset", data=form, headers=HERE).status_code == 303
     assert "frames have no quality, so they are left out" in browser.get("/datasets/known").text
+
+
+def hidden(text: str) -> dict[str, list[str]]:
+    """What the hidden fields of a part of a page would send."""
+    fields: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', text):
+        fields.setdefault(name, []).append(unescape(value))
+    return fields
 
 
 def test_the_first_page_is_small(browser: TestClient) -> None:
@@ -285,6 +411,30 @@ def test_users_of_collections_are_told_why_an_answer_takes_longer(
         seen = client.get("/?min.car=1").text
         assert "of 3 frames" in seen
         assert "Counted from files" not in seen
+        steps = client.get("/steps?field=min.car&values=1,1000,100000", headers=PART).json()
+        assert sum(steps["matching"]) == 3
+        assert max(sum(row) for row in steps["numbers"].values()) <= 3
+        assert {plot["most"] <= 3 for plot in steps["plots"].values()} == {True}
+        for position, pixels in enumerate((1, 1000, 100_000), 1):
+            alone = client.get(f"/drag?min.car={pixels}", headers=PART).json()["matching"]
+            assert str(sum(steps["matching"][position:])) == alone
+        # Walks, galleries and captions tell of no other frame; nor does a picture.
+        shown = "sort=car+desc&caption=truck&over=label"
+        links = re.findall(
+            r'href="(/frames/[^"]+)"', client.get(f"/gallery?{shown}", headers=PART).text
+        )
+        assert len(links) == 3
+        assert {"20260616_094856" in link for link in links} == {True}
+        last = client.get(unescape(links[-1])).text
+        assert "<strong>3</strong> of 3</span>" in last
+        assert 'id="found-next"' not in last
+        workspace = open_home(home)
+        every = select_frames(workspace.catalog, Question()).frames["fkey"].to_pylist()
+        workspace.close()
+        other = next(fkey for fkey in every if "20260616_094856" not in fkey)
+        for path in ("/frames/", "/pictures/overlays/", "/pictures/images/"):
+            answer = client.get(path + other, params={"format": "jpeg"} if "pic" in path else {})
+            assert answer.status_code == 404
         asked = client.get("/?where=car >= 1").text
         assert "Counted from files" not in asked
         assert matching(asked) == matching(seen)
@@ -335,6 +485,14 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
         assert not marked[:, 40:].any()
         of_cars = pixels(client.get(url + "p-1&errors=true&classes=car").content)
         assert not (of_cars == (255, 0, 200)).all(axis=2).any()
+        # In the corner the model takes sky for a car, and it merges sky with all but cars.
+        for taken_for, is_marked in (("car", True), ("truck", False), ("sky", False)):
+            drawn = client.get(url + f"p-1&errors=true&classes=sky&taken_for={taken_for}").content
+            assert (pixels(drawn)[:40, :40] == (255, 0, 200)).all(axis=2).mean() == is_marked
+        assert client.get(url + "p-1&taken_for=car", headers=JSON).status_code == 400
+        gallery = client.get("/gallery?over=errors:first", headers=PART).text
+        assert gallery.count('class="over errors"') == 24
+        assert '<option value="errors:first">errors of first</option>' in client.get("/").text
         assert client.get(url + "p-2").status_code == 404
         rest = f"/v1/predictions/{frame.fkey}?format=png&alpha=1"
         for which in ("", "&model=first", "&job=p-1"):

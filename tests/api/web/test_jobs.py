@@ -73,6 +73,29 @@ def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
     assert browser.get("/jobs/first/events").text.startswith("retry:")
 
 
+def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) -> None:
+    """What it logs is drawn as a training's is, beside a training, too; its names are text."""
+    page = shown(browser, "/jobs/mine")
+    assert "loss: 1.5 at step 3" in page
+    assert "mean IoU: 0 at step 3" in page
+    assert f"{HOSTILE}: 1 at step 1" in unescape(page)
+    assert page.count("<polyline") == 3
+    rows = re.findall(
+        r'<th scope="row" class="number">([\d,]+)</th><td>([^<]*)</td><td>(.*?)<', page
+    )
+    assert [(step, unescape(path), metrics) for step, path, metrics in rows] == [
+        ("1,200", f"{HOSTILE}-1200.pt", "miou 0.25"), ("1", f"{HOSTILE}-1.pt", "miou 0.25"),
+    ]  # fmt: skip
+    assert "1 line is left out" in page
+    plots = browser.get("/curves?job=mine&job=broken").json()["plots"]
+    assert [plot["name"] for plot in plots] == ["loss", "mean IoU", "images a second", HOSTILE]
+    assert [run["job"] for run in plots[0]["runs"]] == ["mine", "broken"]
+    assert plots[0]["runs"][0] == {"job": "mine", "steps": [1, 2, 3], "values": [9.5, 7.5, 1.5]}
+    compared = shown(browser, "/jobs?job=mine&job=broken")
+    assert re.search(r">loss</th><td[^>]*>1.5</td><td[^>]*>2.5<", compared)
+    assert re.search(r"/static/uplot-[^\"]*\.js", page)
+
+
 @pytest.mark.wide
 def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
     """Of each kind one plot, of each training a line; pages without curves load no library."""
@@ -104,6 +127,11 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert re.search(r"<strong>3</strong> frames of this validation, 18 pixels", cell)
     assert re.findall(r"<strong>(\d) pixels</strong>", cell) == ["9", "6", "3"]
     assert cell.count('class="thumb"') == 3
+    # No prediction of that model: where the label has the true class.
+    assert (
+        len(re.findall(r'<img class="over" src="/pictures/overlays/[^"]*classes=car"', cell)) == 3
+    )
+    assert "Predict these frames with" in cell
     assert "confusion%28" not in cell
 
     # From the third frame on, of which the catalog lacks none: a part of the page.
@@ -116,6 +144,7 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert imported.status_code == 303
     found = shown(browser, imported.headers["location"])
     assert re.search(r'id="matching"[^>]*>3<', found)
+    assert "pictures show car" in found
     assert "Import scores" not in shown(browser, "/jobs/v-first")
     assert imported.headers["location"] in unescape(shown(browser, path))
 
@@ -178,7 +207,7 @@ def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path)
     (curve,) = curves_of([file, tmp_path / "gone.jsonl"])
     assert (curve.steps[0], curve.steps[-1], curve.values[-1]) == (1, 5000, 500.0)
     assert len(curve.points.split()) <= 400
-    ((plot,), (run,)) = (plots := plots_of({"a": [file], "none": []})), plots[0]["runs"]
+    ((plot,), (run,)) = (plots := plots_of({"a": [curve], "none": []})), plots[0]["runs"]
     assert (plot["name"], run["job"], len(run["steps"])) == ("loss", "a", 1667 + 1)
     assert (run["steps"][-1], run["values"][-1]) == (5000, 500.0)
 

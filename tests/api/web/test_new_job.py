@@ -2,21 +2,24 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
-from api.schemas.new_jobs import NewTraining
+from api.schemas.new_jobs import NewPreflight, NewScaling, NewTraining
 from api.schemas.order_bodies import simple_fields
 from api.settings import Settings
 from api.web.forms import Form
-from api.web.run.job_form import new_job
+from api.web.run.job_form import AnyBody, new_job
 from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset, Job
 from catalog.values import now
-from pipeline.runs.orders import Training
+from pipeline.runs.orders import Training, Validation
+from pipeline.runs.preflight_order import Preflight
+from pipeline.runs.scaling_order import Scaling
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -76,7 +79,7 @@ def test_the_newest_are_offered_and_others_searched(browser: TestClient) -> None
     assert datasets[:2] == ["city@2", "night-258@1"]
     assert (len(datasets), len(set(datasets)), chosen) == (100, 100, "")
     models = re.findall(r'<option value="(train-\d+)"', form)
-    assert (len(form) < 60_000, form.count('type="search"')) == (True, 3)
+    assert (len(form) < 75_000, form.count('type="search"')) == (True, 4)
     newest = [f"train-{number}" for number in range(129, 29, -1)]
     assert models == newest * 2  # to go on from, and to validate
     assert "train-failed" not in form
@@ -85,9 +88,59 @@ def test_the_newest_are_offered_and_others_searched(browser: TestClient) -> None
     part = browser.get("/new-job/datasets?holding=CITY").text
     assert re.findall(r'value="([^"]*)"', part) == ["city@2", "city@1"]
     assert len(re.findall("<option", browser.get("/new-job/datasets?holding=night-25").text)) == 10
-    assert browser.get("/new-job/models?holding=Y-mod").text.count("<option") == 1
+    found = browser.get("/new-job/models?holding=Y-mod").text
+    assert found.count("<option") == 2
+    assert '<option value="">none: score predictions</option>' in found
     for pattern in ("%25", "_", "night-removed", "*"):
         assert "<option" not in browser.get(f"/new-job/datasets?holding={pattern}").text
+
+
+def test_onnx_files_of_programs_are_offered(catalogued: Path, tmp_path: Path) -> None:
+    """To validate, among trainings, and not to go on from; what the file does not say is sent."""
+    home = copy_home(catalogued, tmp_path / "onnx")
+    workspace = open_home(home)
+    make(workspace, "city")
+    for name, kind, files in (
+        ("mine", "run", ("model.onnx", "x.onnx")), ("text", "run", ("model.pt",)),
+        ("of-keras", "train", ()), ("two", "run", ("a.onnx", "b.onnx")),
+    ):  # fmt: skip
+        folder = tmp_path / name
+        for file in files:
+            path = folder / "output" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+        with workspace.records.session() as session:
+            session.add(
+                Job(
+                    name=name, kind=kind, backend="local", state="done", metrics={},
+                    request={"stages": []}, paths={"folder": str(folder), "model_dir": "/none"},
+                )
+            )  # fmt: skip
+    workspace.close()
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}, follow_redirects=False) as client:
+        form = client.get("/new-job?model=mine").text
+        match = re.search(r'aria-labelledby="validate-title".*?</form>', form, re.S)
+        assert match
+        assert re.findall(r'<option value="([^"]*)"( selected)?>([^<]*)', match[0])[:5] == [
+            ("two/a.onnx", "", "two/a.onnx (ONNX)"), ("two/b.onnx", "", "two/b.onnx (ONNX)"),
+            ("of-keras", "", "of-keras"), ("mine", " selected", "mine (ONNX)"),
+            ("", "", "none: score predictions"),
+        ]  # fmt: skip
+        go_on = re.search(r'<datalist id="newest-models">.*?</datalist>', form, re.S)
+        assert go_on
+        assert re.findall(r'value="([^"]*)"', go_on[0]) == ["of-keras"]
+        asked = {"kind": "validate", "dataset": "city", "model": "mine", "onnx": "scale"}
+        refused = client.post("/new-job/dry-run", data=asked, headers=HERE)
+        assert refused.status_code == 400
+        assert "expected NAME=VALUE, such as scale=1/255" in refused.text
+        asked["onnx"] = "sclae=1/255"
+        refused = client.post("/new-job/dry-run", data=asked, headers=HERE)
+        assert (refused.status_code, "onnx &#39;sclae&#39;" in refused.text) == (400, True)
+    body = new_job(Form([*(asked | {"onnx": "scale=1/255,channels=bgr"}).items()]))
+    assert body.order() == Validation(
+        dataset="city", model="mine", onnx={"scale": "1/255", "channels": "bgr"}
+    )
 
 
 def test_what_a_link_names_is_offered_and_chosen(browser: TestClient) -> None:
@@ -116,7 +169,10 @@ def test_a_kind_that_is_none_is_refused(browser: TestClient, kind: str) -> None:
         form = {"kind": kind, "dataset": "city", "max_steps": "1"}
         answer = browser.post(path, data=form, headers=HERE)
         assert answer.status_code == 400
-        assert f"kind '{kind}': expected train or validate" in answer.text.replace("&#39;", "'")
+        assert (
+            f"kind '{kind}': expected train, validate, preflight, scaling"
+            in answer.text.replace("&#39;", "'")
+        )
     assert browser.get("/v1/jobs?state=pending").json()["jobs"] == []
 
 
@@ -130,19 +186,78 @@ def test_an_action_that_is_none_is_refused(browser: TestClient) -> None:
         assert (answer.status_code, expected in answer.text) == (400, True), answer.text
 
 
-def test_every_setting_of_a_request_has_a_field(browser: TestClient) -> None:
-    """Once, whether the page places it or takes it from the request; what is sent arrives."""
-    form = re.search(r'aria-labelledby="train-title".*?</form>', browser.get("/new-job").text, re.S)
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("train", NewTraining), ("scaling", NewScaling), ("preflight", NewPreflight)],
+)
+def test_every_setting_of_a_request_has_a_field(
+    browser: TestClient, kind: str, body: type[AnyBody]
+) -> None:
+    """Once, whether the page places it or takes it from the request."""
+    title = rf'aria-labelledby="{kind}-title".*?</form>'
+    form = re.search(title, browser.get("/new-job").text, re.S)
     assert form
     fields = re.findall(r'name="([a-z_]+)"', form[0])
     elsewhere = {"stage": "unstaged", "save_as": "dataset"}
-    for field in simple_fields(NewTraining):
+    for field in simple_fields(body):
         assert fields.count(elsewhere.get(field.name, field.name)) == 1, field.name
-    values = {
+
+
+def test_what_is_sent_arrives() -> None:
+    """As the order that REST would make of it; what is empty is left to its default."""
+    training = {
         "kind": "train", "dataset": "a", "label_smoothing": "0.1", "prepare": "false",
         "augment": "mirror, crop",
     }  # fmt: skip
-    body = new_job(Form([*values.items()]))
-    assert body.order() == Training(
+    assert new_job(Form([*training.items()])).order() == Training(
         dataset="a", label_smoothing=0.1, prepare=False, augment=["mirror", "crop"]
     )
+    study = {
+        "kind": "scaling", "dataset": "a@2", "ranks": "1, 2,8", "repeats": "3", "epochs": "2",
+        "batch_size": "", "backend": "lsf", "unstaged": "1", "gpus": "1", "target_miou": "0.5",
+        "evaluate_every": "1",
+    }  # fmt: skip
+    order = new_job(Form([*study.items()])).order()
+    assert (order.resources or {})["gpus"] == 1
+    assert replace(order, resources=None) == Scaling(
+        dataset="a@2", ranks=[1, 2, 8], repeats=3, epochs=2, backend="lsf", stage=False,
+        target_miou=0.5, evaluate_every=1,
+    )  # fmt: skip
+    preflight = {
+        "kind": "preflight", "dataset": "", "path": "/gpfs/adas", "ranks": "16",
+        "through": "horovod", "synthetic": "true", "steps": "5", "backend": "slurm",
+    }  # fmt: skip
+    assert new_job(Form([*preflight.items()])).order() == Preflight(
+        path="/gpfs/adas", ranks=16, synthetic=True, steps=5, backend="slurm"
+    )
+
+
+def test_forms_of_preflights_and_studies(browser: TestClient) -> None:
+    """Without scripts: what is wrong is a page that says it, what is right is handed over.
+
+    Another site's form begins nothing.
+    """
+    study = {"kind": "scaling", "dataset": "city", "ranks": "1,two", "max_steps": "1"}
+    refused = browser.post("/new-job", data=study, headers=HERE)
+    assert (refused.status_code, "ranks" in refused.text) == (400, True)
+    assert browser.post("/new-job", data=study | {"ranks": "1"}, headers={
+        "Sec-Fetch-Site": "cross-site"}).status_code == 403  # fmt: skip
+    dry = browser.post("/new-job/dry-run", data=study | {"ranks": "1,2"}, headers=HERE).text
+    assert ("training-r1" in dry, "--num_workers 2" in dry) == (True, True)
+    preflight = {"kind": "preflight", "ranks": "2", "steps": "5"}
+    refused = browser.post("/new-job", data=preflight, headers=HERE)
+    assert (refused.status_code, "steps 5: goes with synthetic" in refused.text) == (400, True)
+    del preflight["steps"]
+    dry = browser.post("/new-job/dry-run", data=preflight, headers=HERE).text
+    assert ("--ranks 2" in dry, "None" in dry) == (True, False)
+    assert browser.get("/v1/jobs?state=pending").json()["jobs"] == []
+
+
+def test_machines_are_checked_without_a_dataset(catalogued: Path, tmp_path: Path) -> None:
+    """On a home that has none yet, where nothing can be trained."""
+    home = copy_home(catalogued, tmp_path / "none")
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        form = client.get("/new-job").text
+    assert re.findall(r'name="kind" value="(\w+)"', form) == ["preflight"]
+    assert "There is no dataset yet" in form

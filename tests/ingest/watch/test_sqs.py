@@ -51,7 +51,7 @@ class Queue:
     """
 
     def __init__(self, server: S3Server, name: str, hidden_s: int = 600) -> None:
-        """Make it, emptied if it was there; what is received is given again so much later."""
+        """Make it anew where it was there; what is received is given again so much later."""
         self._client = boto3.client(
             "sqs",
             endpoint_url=server.endpoint,
@@ -59,10 +59,13 @@ class Queue:
             aws_secret_access_key=server.secret_key,
             region_name="us-east-1",
         )
+        # A purge is allowed once a minute.
+        for url in self._client.list_queues(QueueNamePrefix=name).get("QueueUrls", ()):
+            if url.rpartition("/")[2] == name:
+                self._client.delete_queue(QueueUrl=url)
         self.url: str = self._client.create_queue(
             QueueName=name, Attributes={"VisibilityTimeout": str(hidden_s)}
         )["QueueUrl"]
-        self._client.purge_queue(QueueUrl=self.url)
 
     @property
     def arn(self) -> str:

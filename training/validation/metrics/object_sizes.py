@@ -16,15 +16,12 @@ from typing import Any, Self
 import numba as nb
 import numpy as np
 
-from ingest.labels.words import load64
-from training.validation.metrics.metric import Int64, ScoredFrame, checked
+from training.validation.metrics.metric import Int64, ScoredFrame, UInt8, checked
+from training.validation.pair_runs import run_begins
 
 SIZES = ("tiny", "small", "medium", "large")
 BORDERS_PX = (16**2, 32**2, 96**2)
 """Pixels from which an object is of the next size."""
-
-_RUNS_AT_FIRST = 4096
-"""Runs that there is room for at first: a label of 1920x1208 pixels has some hundreds."""
 
 
 class ObjectSizes:
@@ -47,8 +44,7 @@ class ObjectSizes:
         """Add a frame's objects; one whose colours are not known has none."""
         if frame.colours is None:
             return
-        pair = frame.truth, frame.prediction
-        objects, right = components(frame.colours, *pair, frame.numbered)
+        objects, right = components(frame.colours, frame.prediction, frame.numbered)
         classes = frame.numbered[objects[:, 0]]
         pixels = objects[:, 1]
         known = classes < self._sums.shape[1]
@@ -93,84 +89,75 @@ def _rows(sums: Int64) -> list[dict[str, Any]]:
     ]
 
 
-def components(colours: Any, truth: Any, prediction: Any, numbered: Any) -> tuple[Int64, Int64]:
+def components(colours: UInt8, prediction: UInt8, numbered: UInt8) -> tuple[Int64, Int64]:
     """The connected pixels of the colours that are numbered.
 
     Args:
         colours: (H, W) uint8 [colour's number].
-        truth: (H, W) uint8 [class id].
-        prediction: (H, W) uint8 [class id]; where it is the true one, a pixel is right.
+        prediction: (H, W) uint8 [class id]; where it is that of the colour, a pixel is right.
         numbered: (256,) uint8 [class id] of each colour, 255 for one that has no objects.
 
     Returns:
         (n, 2) int64, of each component its colour and pixels; and (n,) int64, how many are right.
     """
-    runs, parent = _runs(np.ascontiguousarray(colours), truth, prediction, numbered, _RUNS_AT_FIRST)
-    if not len(runs):
-        return np.empty((0, 2), np.int64), np.empty(0, np.int64)
-    _, first, component = np.unique(parent, return_index=True, return_inverse=True)
-    pixels = np.bincount(component, runs[:, 1]).astype(np.int64)
-    right_pixels = np.bincount(component, runs[:, 2]).astype(np.int64)
-    return np.column_stack((runs[first, 0], pixels)), right_pixels
+    begins = run_begins(colours, prediction)
+    flat_colours, flat_prediction = (
+        np.ascontiguousarray(ids).reshape(-1) for ids in (colours, prediction)
+    )
+    sums = _components(flat_colours, flat_prediction, numbered, begins, colours.shape[1])
+    return sums[:, :2], sums[:, 2]
 
 
 @nb.njit(nogil=True, cache=True)
-def _runs(colours, truth, prediction, numbered, room):  # type: ignore[no-untyped-def]
-    """Runs of rows: colour, pixels, right ones; and of each the first run of its component."""
-    height, width = colours.shape
-    runs = np.zeros((room, 3), np.int64)
-    begin = np.empty(room, np.int64)
-    parent = np.arange(room)
-    n = above = 0
-    for y in range(height):
-        first = n
-        x = 0
-        while x < width:
-            colour, start = colours[y, x], x
-            x = _run_end(colours[y], x)
-            if numbered[colour] != 255:
-                if n == len(begin):
-                    runs = np.concatenate((runs, np.zeros_like(runs)))
-                    begin = np.concatenate((begin, begin))
-                    parent = np.concatenate((parent, np.arange(n, 2 * n)))
-                hits = 0
-                for at in range(start, x):
-                    hits += truth[y, at] == prediction[y, at]
-                runs[n, 0], runs[n, 1], runs[n, 2] = colour, x - start, hits
-                begin[n] = start
-                above = _touch(runs, begin, parent, n, above, first)
-                n += 1
-        above = first
+def _components(colours, prediction, numbered, begins, width):  # type: ignore[no-untyped-def]
+    """Colour, pixels and right ones of each component, in the order of their first pixels."""
+    runs, begin, end = _colour_runs(colours, prediction, numbered, begins, width)
+    n = len(runs)
+    parent = np.arange(n)
+    above = 0
     for run in range(n):
-        parent[run] = _root(parent, run)
-    return runs[:n], parent[:n]
+        # Those of the row above that it touches have pixels a width before its own.
+        first, last = begin[run] - width, end[run] - width
+        while end[above] <= first:
+            above += 1
+        other = above
+        while begin[other] < last:
+            if runs[other, 0] == runs[run, 0]:
+                _join(parent, run, other)
+            other += 1
+    many = 0
+    for run in range(n):
+        root = _root(parent, run)
+        if root == run:  # the first of its component
+            runs[many] = runs[run]
+            begin[run] = many
+            many += 1
+        else:
+            runs[begin[root], 1:] += runs[run, 1:]
+    return runs[:many]
 
 
 @nb.njit(nogil=True, cache=True)
-def _run_end(row, x):  # type: ignore[no-untyped-def]
-    """Where the run of a colour ends that begins at a pixel: eight pixels are compared at once."""
-    colour, width = row[x], len(row)
-    eight = np.uint64(colour) * np.uint64(0x0101010101010101)
-    x += 1
-    while x + 8 <= width and load64(row, x) == eight:
-        x += 8
-    while x < width and row[x] == colour:
-        x += 1
-    return x
-
-
-@nb.njit(nogil=True, cache=True)
-def _touch(runs, begin, parent, n, above, end):  # type: ignore[no-untyped-def]
-    """Join a run with those of the row above that it touches; from where the next one looks."""
-    left, right = begin[n], begin[n] + runs[n, 1]
-    while above < end and begin[above] + runs[above, 1] <= left:
-        above += 1
-    other = above
-    while other < end and begin[other] < right:
-        if runs[other, 0] == runs[n, 0]:
-            _join(parent, n, other)
-        other += 1
-    return above
+def _colour_runs(colours, prediction, numbered, begins, width):  # type: ignore[no-untyped-def]
+    """Colour, pixels and right ones of the runs of numbered colours; where each begins and ends."""
+    runs = np.empty((len(begins), 3), np.int64)
+    begin, end = np.empty(len(begins), np.int64), np.empty(len(begins), np.int64)
+    n = 0
+    for pair in range(len(begins) - 1):
+        at, until = begins[pair], begins[pair + 1]
+        colour = colours[at]
+        if numbered[colour] == 255:
+            continue
+        # Of one colour and two predictions are two runs of pairs.
+        if n == 0 or end[n - 1] != at or runs[n - 1, 0] != colour or at % width == 0:
+            runs[n, 0], runs[n, 1], runs[n, 2] = colour, 0, 0
+            begin[n] = at
+            n += 1
+        end[n - 1] = until
+        runs[n - 1, 1] += until - at
+        if prediction[at] == numbered[colour]:
+            runs[n - 1, 2] += until - at
+    return runs[:n], begin[:n], end[:n]
 
 
 @nb.njit(nogil=True, cache=True)

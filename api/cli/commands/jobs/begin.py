@@ -10,10 +10,11 @@ from api.cli.commands.jobs.job_options import Following
 from api.cli.target import Jobs, Record, target
 from api.cli.terminal import emit_json, emit_text, stdout
 from catalog.errors import InvalidInput
-from pipeline.runs.orders import ModelOrder, Order
+from pipeline.runs.job_order import JobOrder
+from pipeline.runs.orders import ModelOrder
 
 
-def begin_and_follow(orders: Sequence[Order], how: Following) -> None:
+def begin_and_follow(orders: Sequence[JobOrder], how: Following) -> None:
     """Begin the one job that a command orders, and follow it to its end.
 
     Raises:
@@ -23,7 +24,7 @@ def begin_and_follow(orders: Sequence[Order], how: Following) -> None:
     follow(jobs, begin(jobs, order, how), how.detach, how.as_json)
 
 
-def begin(jobs: Jobs, order: Order, how: Following) -> Record:
+def begin(jobs: Jobs, order: JobOrder, how: Following) -> Record:
     """The job that was begun; of a dry run its description is printed, and the command ends.
 
     Raises:
@@ -66,4 +67,5 @@ def _shown(described: Record) -> str:
         f"==> {one['name']}, on {one['backend']} <==\n{one['submission']}\n"
         for one in described["steps"]
     ]
-    return f"{notes}# {described['dataset']}: {described['frames']:,} frames\n" + "\n".join(steps)
+    frames = f"# {described['dataset']}: {described['frames']:,} frames\n"
+    return notes + frames + "\n".join(steps)

@@ -1,7 +1,7 @@
 """A job followed to its end, and what a terminal shows of it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.cli.sigint import leave_driven, leaving_job_running
@@ -9,7 +9,7 @@ from api.cli.tables.table import emit_table
 from api.cli.target import Jobs, Record
 from api.cli.terminal import emit_json, stdout
 from catalog.errors import JobFailed
-from framesift.progress import Progress, count_of, list_of, number_of
+from framesift.progress import Progress, count_of, list_of, number_of, tables_of
 
 
 def follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
@@ -100,8 +100,7 @@ def show_job(job: Record, as_json: bool) -> None:
     settings = {name: job.get(name) for name in ("dataset", "attempt")} | (
         job.get("settings") or {}
     )
-    shown_settings = [(key, plain(value)) for key, value in settings.items() if value is not None]
-    emit_table(("setting", "value"), shown_settings)
+    emit_table(("setting", "value"), list(_setting_rows(settings)))
     measured = job["metrics"].items()
     metrics = {key: value for key, value in measured if not isinstance(value, dict | list)}
     if metrics:
@@ -109,7 +108,32 @@ def show_job(job: Record, as_json: bool) -> None:
             ("metric", "value"),
             [(name, plain(value)) for name, value in metrics.items() if value is not None],
         )
+    _show_lists(job)
     emit_table(("", ""), list(job["paths"].items()))
+
+
+def _setting_rows(settings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """A row for each setting that is one; for each entry of those that have entries."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            entries = _without_empty(value).items()
+            yield from ((f"{name} {of_entry}", plain(entry)) for of_entry, entry in entries)
+        elif value is not None:
+            yield name, plain(value)
+
+
+def _show_lists(job: Record) -> None:
+    """Print the metrics that are lists: tables and checkpoints."""
+    for table in tables_of(job["metrics"]):
+        stdout.print(table.title)
+        emit_table(table.columns, table.rows)
+    checkpoints = [
+        (row.get("step"), row.get("path"), plain(row.get("metrics")))
+        for row in list_of(job["metrics"], "checkpoints")
+        if isinstance(row, Mapping)
+    ]
+    if checkpoints:
+        emit_table(("checkpoint of step", "path", "metrics"), checkpoints)
 
 
 def told_regressions(job: Record) -> str:
@@ -136,7 +160,7 @@ def plain(value: object) -> object:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return json.dumps(_without_empty(value), ensure_ascii=False)
-    return ", ".join(map(str, value)) if isinstance(value, list) else value
+    return ", ".join(str(plain(one)) for one in value) if isinstance(value, list) else value
 
 
 def _without_empty(value: Any) -> Any:

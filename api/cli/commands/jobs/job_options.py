@@ -18,10 +18,10 @@ from api.cli.options.common import DetachFlag
 from api.cli.options.grouped_options import option_parameters
 from api.cli.options.order_options import OrderOptions
 from api.cli.terminal import JsonFlag
-from pipeline.runs.orders import NetworkOrder, Order
+from pipeline.runs.orders import FramesOrder, Order
 from pipeline.runs.setting import rows
 
-_DryRunFlag = Annotated[
+DryRunFlag = Annotated[
     bool, typer.Option("--dry-run", help="Print what the backend would be handed, and end.")
 ]
 _MODEL, _IN_ITS_PLACE = "model", ("predictions", "scores")
@@ -41,7 +41,7 @@ class Following:
     """They are printed as JSON."""
 
 
-Begin = Callable[[Sequence[Order], Following], None]
+Begin = Callable[[Sequence[Any], Following], None]
 
 
 class JobOptions:
@@ -53,11 +53,11 @@ class JobOptions:
 
     def __init__(
         self,
-        order: type[Order],
+        order: type[FramesOrder],
         dataset_help: str,
         *,
         several: bool = False,
-        adjust: Callable[[Any], Order] = lambda order: order,
+        adjust: Callable[[Any], FramesOrder] = lambda order: order,
     ) -> None:
         """Those of a kind.
 
@@ -67,7 +67,7 @@ class JobOptions:
             several: Whether it takes several datasets, and begins a job on each.
             adjust: Makes of an order the one that counts where the command is given.
         """
-        shared = {row.name for row in rows(NetworkOrder)}
+        shared = {row.name for row in rows(Order)}
         own = {row.name for row in rows(order)} - shared
         if order.is_of_model:
             own -= {_MODEL}  # an argument
@@ -96,7 +96,7 @@ class JobOptions:
         command.job_options = self  # type: ignore[attr-defined]
         return command
 
-    def orders(self, parameters: Mapping[str, Any]) -> list[Order]:
+    def orders(self, parameters: Mapping[str, Any]) -> list[FramesOrder]:
         """The orders that a command line makes: one, or one on each of its datasets.
 
         Raises:
@@ -127,25 +127,25 @@ class JobOptions:
         if self.order.is_of_model:
             takes_predictions = any(row.name in _IN_ITS_PLACE for row in rows(self.order))
             if takes_predictions:
-                yield _parameter(_ARGUMENT, Annotated[str | None, _model_argument()], None)
+                yield parameter(_ARGUMENT, Annotated[str | None, _model_argument()], None)
             else:
-                yield _parameter(_ARGUMENT, Annotated[str, _model_argument()])
+                yield parameter(_ARGUMENT, Annotated[str, _model_argument()])
         dataset = typer.Argument(help=self._dataset_help)
         if self._several:
             several = typer.Argument(metavar="[DATASET]...", help=self._dataset_help)
-            yield _parameter("dataset", Annotated[list[str] | None, several], None)
+            yield parameter("dataset", Annotated[list[str] | None, several], None)
         else:
-            yield _parameter("dataset", Annotated[str | None, dataset], None)
+            yield parameter("dataset", Annotated[str | None, dataset], None)
         yield from self._own.parameters()
         yield from self._shared.parameters("name", "backend")
-        yield _parameter("resource", ResourceOption, None)
-        yield _parameter("option", OptionOption, None)
-        yield _parameter("dry_run", _DryRunFlag, False)
+        yield parameter("resource", ResourceOption, None)
+        yield parameter("option", OptionOption, None)
+        yield parameter("dry_run", DryRunFlag, False)
         yield from self._shared.parameters("stage")
         yield from self._shared.parameters("start_after")
         yield from self._shared.parameters("attempts")
-        yield _parameter("detach", DetachFlag, False)
-        yield _parameter("as_json", JsonFlag, False)
+        yield parameter("detach", DetachFlag, False)
+        yield parameter("as_json", JsonFlag, False)
 
 
 def _model_argument() -> Any:
@@ -156,9 +156,10 @@ def _model_argument() -> Any:
     )
 
 
-def _parameter(
+def parameter(
     name: str, annotation: Any, default: Any = inspect.Parameter.empty
 ) -> inspect.Parameter:
+    """A parameter of a command, as Typer reads it from its signature."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )

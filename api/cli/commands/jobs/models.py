@@ -14,18 +14,24 @@ models_app = typer.Typer(no_args_is_help=True, help="Models, and what they were 
 
 @models_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
-    """List the models, newest first: the trainings that are done."""
+    """List the models, newest first: trainings that are done, programs that wrote ONNX files."""
     listed: list[Record] = list(target().models.list())
     if as_json:
         emit_json(listed)
     else:
-        columns = ("name", "dataset", "split", "created", "finished")
-        emit_table(columns, [[model.get(column) for column in columns] for model in listed])
+        columns = ("name", "dataset", "split", "created", "finished", "onnx")
+        emit_table(
+            columns,
+            [
+                [*(model.get(column) for column in columns[:-1]), ", ".join(model["onnx"])]
+                for model in listed
+            ],
+        )
 
 
 @models_app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="The training job that made it.")],
+    name: Annotated[str, typer.Argument(help="The job that made it.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Show a model: its dataset, the question and snapshot of that, settings, metrics."""
@@ -46,4 +52,6 @@ def show(
         ]
         if rows:
             emit_table((title, ""), rows)
+    if model["onnx"]:
+        stdout.print(f"ONNX {', '.join(model['onnx'])}")
     stdout.print(f"folder {model['folder']}")

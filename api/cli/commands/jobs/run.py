@@ -7,6 +7,7 @@ from pathlib import Path
 from api.cli import destination
 from api.cli.commands.jobs.begin import begin_and_follow
 from api.cli.commands.jobs.job_options import Following, JobOptions
+from api.cli.commands.jobs.published_form import FORM, WithForm
 from pipeline.runs.orders import Order, Program
 
 
@@ -29,3 +30,11 @@ OPTIONS = JobOptions(
     Program, "NAME, or NAME@VERSION; else options such as --range choose frames.", adjust=_here
 )
 run = OPTIONS.command(_run)
+TYPER_SETTINGS = {
+    "cls": WithForm,
+    "epilog": f"{FORM} ends the line: behind it stand the words of the published LSF form, such as "
+    "-min_car=10000 -max_car=20000 -p_fc=yes -oc_path_exec=run.sh, or a file with one on each "
+    "line. They choose the frames, the command and the queue, and the cache is given back "
+    "(--evict).",
+}
+"""What typer is told of the command besides."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli import destination
-from api.cli.commands.staging.stage import CacheOption, WorkersOption, run_staging
 from api.cli.options.byte_sizes import parse_bytes, parse_count
+from api.cli.options.staging_options import CacheOption, WorkersOption
 from api.cli.tables.bars import bar
 from api.cli.tables.table import emit_table
 from api.cli.target import home_session, target
@@ -33,6 +33,8 @@ def verify_(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a dataset's files in the cache again; fetch what is damaged or missing."""
+    from api.cli.commands.staging.stage import run_staging  # a cache's status does without
+
     order = Staging(dataset=dataset, workers=workers, verify=True)
     run_staging(order, cache, as_json=as_json)
 

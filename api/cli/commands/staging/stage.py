@@ -10,6 +10,7 @@ import typer
 from api.cli import long_work
 from api.cli.json_report import JsonReport, failures
 from api.cli.options.order_options import argument_of, option_of
+from api.cli.options.staging_options import CacheOption, WorkersOption
 from api.cli.progress_bar import Bar, progress_bar
 from api.cli.sigterm import sigterm_exits
 from api.cli.target import Record
@@ -23,12 +24,6 @@ if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.progress import Progress
 
 _SHOWN_EVERY_S = 0.2
-
-
-CacheOption = Annotated[
-    Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
-]
-WorkersOption = Annotated[int, option_of(Staging, "workers")]
 
 
 def stage(

@@ -1,11 +1,13 @@
 """/metrics, for Prometheus: of all processes of this server, and of the home that it serves."""
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fastapi import Response
+from fastapi import Request, Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -15,6 +17,7 @@ from api.http.dependencies import CurrentSession
 from api.http.routes.server.cache_metrics import cache_metrics
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, Api
+from api.server.certificate import Certificate
 from api.server.metrics_folder import shared_folder
 from api.services.session import Session
 
@@ -25,9 +28,10 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
         "description": "The figures.",
         "content": {
             "text/plain": {
+                "schema": {"type": "string"},
                 "example": "# HELP framesift_requests_total Requests answered.\n"
                 "# TYPE framesift_requests_total counter\n"
-                'framesift_requests_total{method="GET",route="/v1/classes",status="200"} 3.0\n'
+                'framesift_requests_total{method="GET",route="/v1/classes",status="200"} 3.0\n',
             }
         },
     }
@@ -37,15 +41,15 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
 )
-def metrics(session: CurrentSession) -> Response:
+def metrics(session: CurrentSession, request: Request) -> Response:
     """Requests, queries, statements, caches, jobs, scans, stagings, in Prometheus' text format."""
-    body = _figures(session)
+    body = _figures(session, request.app.state.certificate)
     return Response(body, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def _figures(session: Session) -> bytes:
+def _figures(session: Session, certificate: Certificate | None) -> bytes:
     home = CollectorRegistry()
-    home.register(_Home(session))
+    home.register(_Home(session, certificate))
     folder = shared_folder()
     if folder is None:
         return generate_latest(REGISTRY) + generate_latest(home)
@@ -54,10 +58,10 @@ def _figures(session: Session) -> bytes:
 
 
 class _Home(Collector):
-    """Metrics of the home, the same in every process."""
+    """Metrics of the home and of the certificate, the same in every process."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, certificate: Certificate | None) -> None:
+        self._session, self._certificate = session, certificate
 
     def collect(self) -> Iterable[Metric]:
         """Figures out of the records, the cache and the folder of images."""
@@ -69,6 +73,8 @@ class _Home(Collector):
             "Made images on disk.",
             sum(_sizes(self._session.workspace.images)),
         )
+        yield from _free(self._session.workspace.home)
+        yield from _certificate(self._certificate)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: to be registered it needs not be asked."""
@@ -97,17 +103,36 @@ def _jobs(session: Session) -> Iterator[Metric]:
 
 
 def _scans(session: Session) -> Iterator[Metric]:
-    rate = GaugeMetricFamily(
-        "framesift_scan_files_per_second", "Files of running scans.", labels=("source",)
-    )
-    done = GaugeMetricFamily(
-        "framesift_scan_files", "Files that running scans have listed.", labels=("source",)
+    labels = ("source", "kind")
+    rate, files, seconds = (
+        GaugeMetricFamily(f"framesift_scan_{what}", help_, labels=labels)
+        for what, help_ in (
+            ("files_per_second", "Files of running scans."),
+            ("files", "Files that running scans have listed."),
+            ("seconds", "Time that running scans had taken at their last report."),
+        )
     )
     for scan in session.scans.progress():
-        rate.add_metric((scan.source,), scan.files_per_s)
-        done.add_metric((scan.source,), scan.files)
-    yield rate
-    yield done
+        values = (scan.source, scan.kind)
+        rate.add_metric(values, scan.files_per_s)
+        files.add_metric(values, scan.files)
+        seconds.add_metric(values, scan.seconds)
+    yield from (rate, files, seconds)
+
+
+def _free(home: Path) -> Iterator[Metric]:
+    with suppress(OSError):  # the disk does not answer
+        free = shutil.disk_usage(home).free
+        yield GaugeMetricFamily("framesift_home_free_bytes", "Free on the home's disk.", free)
+
+
+def _certificate(certificate: Certificate | None) -> Iterator[Metric]:
+    if certificate is not None and certificate.expires is not None:
+        yield GaugeMetricFamily(
+            "framesift_certificate_expiry_timestamp_seconds",
+            "Until when the server's certificate is valid.",
+            certificate.expires.timestamp(),
+        )
 
 
 def _sizes(folder: Path) -> Iterator[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from framesift_start import start
 from pipeline.jobs.backends.hosts.remote import STEP
-from pipeline.jobs.backends.launch import on_this_machine, with_python
+from pipeline.jobs.backends.launch import LAUNCHER, on_this_machine, with_python
 from pipeline.jobs.request import Stage
 
 _CONNECT = "pipeline.jobs.backends.hosts.connect"
@@ -39,29 +39,38 @@ class Placement:
                 self._there(self.hosts[index % count], (), each)
                 for index, each in enumerate(programs)
             ]
+        hosts, per_task = self.hosts[: stage.ranks], "0"
+        if stage.launcher == "torchrun":  # one process on each machine
+            hosts = tuple(dict.fromkeys(hosts))
+            counts = [str(self.hosts[: stage.ranks].count(host)) for host in hosts]
+            per_task = f"{LAUNCHER}{','.join(counts)}"
+        starter = (self.python, *start(_STARTER), str(self.file.parent))
         return [
-            self._there(self.hosts[rank], self._place(stage, rank), (*self._starter(stage), *each))
+            self._there(
+                host, self._place(stage, hosts, task), (*starter, str(stage.ranks), per_task, *each)
+            )
             for each in programs
-            for rank in range(stage.ranks)
+            for task, host in enumerate(hosts)
         ]
 
-    def _starter(self, stage: Stage) -> tuple[str, ...]:
-        return (self.python, *start(_STARTER), str(self.file.parent), str(stage.ranks), "0")
+    def _place(self, stage: Stage, hosts: Sequence[str], task: int) -> tuple[str, ...]:
+        """Variables that tell a process its place, as those of a Slurm step do.
 
-    def _place(self, stage: Stage, rank: int) -> tuple[str, ...]:
-        """Variables that tell a rank its place, as those of a Slurm step do."""
-        hosts = self.hosts[: stage.ranks]
+        Args:
+            hosts: The machine of each process.
+            task: The process.
+        """
         machines = list(dict.fromkeys(hosts))
         counts = ",".join(str(hosts.count(machine)) for machine in machines)
         variables = {
             "JOB_ID": self.name,
             "STEP_ID": stage.title,
-            "STEP_NUM_TASKS": stage.ranks,
+            "STEP_NUM_TASKS": len(hosts),
             "STEP_NUM_NODES": len(machines),
             "STEP_TASKS_PER_NODE": counts,
-            "NODEID": machines.index(hosts[rank]),
-            "PROCID": rank,
-            "LOCALID": hosts[:rank].count(hosts[rank]),
+            "NODEID": machines.index(hosts[task]),
+            "PROCID": task,
+            "LOCALID": hosts[:task].count(hosts[task]),
         }
         return tuple(f"{STEP}{name}={value}" for name, value in variables.items())
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A stage of a job of Framesift's (pipeline/jobs/backends/slurm/script.py).
+# A stage of a job of Framesift's (pipeline/jobs/backends/batch/script.py).
 # WORDS
-task=${SLURM_ARRAY_TASK_ID:-0}
+# DIALECT
 note=$NOTES/$STAGE-$task
 exec </dev/null >>"$FOLDER/logs/$STAGE-$task.log" 2>&1
 
@@ -18,22 +18,20 @@ if [ -e "$FOLDER/cancel" ]; then
   say "$(now)" 1 cancelled
   exit 1
 fi
-turn=${SLURM_RESTART_COUNT:-0}
+if [ -z "${turn-}" ]; then # the scheduler does not count
+  turn=$(cat "$note.turns" 2>/dev/null || echo 0)
+  echo $((turn + 1)) > "$note.turns"
+fi
 [ -z "$HEADING" ] || [ "$turn" -gt 0 ] || echo "$HEADING"
 [ "$turn" = 0 ] || echo "==> turn $((turn + 1)) <=="
 rm -f "$note.killed" "$note.lease"
 say "" null ""
 
-hosts=
-for host in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  hosts+=${hosts:+,}$host:${SLURM_NTASKS_PER_NODE:-${SLURM_NTASKS:-1}}
-done
-
 asked= child= guard= holder= code=
 to_programs() { # SIGNAL
   # Only a program that has begun has a group of its own.
   if [ -n "$STEPS" ] && kill -s 0 -- "-$child" 2> /dev/null; then
-    scancel --quiet --signal="$1" "$SLURM_JOB_ID"
+    signal_ranks "$1"
   else
     kill -s "$1" "$child" # a launcher such as mpirun ends its ranks
   fi
@@ -52,7 +50,17 @@ end_programs() { # WHY
   guard=$!
 }
 trap 'end_programs signal' USR1
-trap 'end_programs slurm' TERM
+trap 'end_programs scheduler' TERM INT
+
+( # Before the wall time ends, and once the job is cancelled, its programs are to keep what they have.
+  trap - USR1 TERM INT
+  until [ -e "$FOLDER/cancel" ] ||
+    { [ -n "$SECONDS_TO_WORK" ] && [ "$SECONDS" -ge "$SECONDS_TO_WORK" ]; }; do
+    sleep 2
+  done
+  kill -s USR1 "$$"
+) > /dev/null 2>&1 &
+clock=$!
 
 run() { # PROGRAM ARGUMENT..., after the site's lines, which may change what they like
   framesift_program=("$@")
@@ -86,7 +94,7 @@ if [ -z "$code" ] && [ -z "$asked" ]; then
   code=$?
 fi
 [ -n "$code" ] || code=143
-for process in $guard $holder; do
+for process in $guard $holder $clock; do
   pkill -KILL -P "$process" 2> /dev/null
   kill "$process" 2> /dev/null
 done
@@ -95,19 +103,22 @@ done
 end=
 if [ -e "$FOLDER/cancel" ]; then
   end=cancelled
-elif [ "$asked" = slurm ] && [ "$code" != 0 ]; then
-  end=slurm
+elif [ "$asked" = scheduler ] && [ "$code" != 0 ]; then
+  end=scheduler
 elif [ "$asked" = signal ] && [ "$code" != 0 ]; then
   end=wall
-  if [ ! -e "$note.killed" ] && [ "$turn" -lt "$MOST_TURNS" ]; then
+  if [ ! -e "$note.killed" ]; then
+    end=turn
     # The programs kept what they have: the next turn goes on from there.
-    scontrol requeue "$SLURM_JOB_ID" && { sleep 600; exit 1; } # Slurm ends it before
+    if [ "$turn" -lt "$MOST_TURNS" ]; then
+      requeue
+      # A signal is the scheduler's, which ends all processes of this turn, the command's, too.
+      case $? in 0 | 130 | 137 | 143) sleep 600; exit 1 ;; esac
+    fi
   fi
 fi
 # What it says has ended survives a power cut.
 find "$FOLDER" -type f,d -exec sync {} + 2> /dev/null
 say "$(now)" "$code" "$end"
-if [ "$code" != 0 ] && [ -z "$INDEPENDENT" ] && [ -n "$SLURM_ARRAY_JOB_ID" ]; then
-  scancel --quiet "$SLURM_ARRAY_JOB_ID"
-fi
+[ "$code" = 0 ] || [ -n "$INDEPENDENT" ] || end_siblings
 exit "$code"

@@ -1,0 +1,1 @@
+"""Jobs of a Kubernetes or OpenShift cluster: docs/decisions/0096."""

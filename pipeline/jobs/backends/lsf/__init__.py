@@ -1,0 +1,1 @@
+"""Jobs of an LSF cluster: docs/decisions/0092."""

@@ -1,0 +1,1 @@
+"""Jobs of a PBS cluster: docs/decisions/0092."""

@@ -1,0 +1,1 @@
+"""Scaling studies: the same training on several numbers of ranks, and what that tells."""

@@ -1,0 +1,80 @@
+"""What commands do without to start quickly gives what the slow way gives."""
+
+import io
+import os
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from rich.console import Console
+
+from api.cli import late_types, terminal
+from api.settings import Settings, read_settings
+from catalog.errors import InvalidInput
+
+
+@pytest.fixture
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.lower().startswith("framesift_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("no_settings")
+@pytest.mark.parametrize("name", [None, *Settings.model_fields])
+def test_settings_of_plain_texts_are_those_that_pydantic_reads(
+    name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place, a name or a secret is taken as it stands; the defaults are valid."""
+    if name is not None:
+        monkeypatch.setenv(f"FRAMESIFT_{name.upper()}", "a/b")
+    try:
+        read = Settings()
+    except ValueError:
+        with pytest.raises(InvalidInput, match=f"FRAMESIFT_{name}".upper()):
+            read_settings()
+        return
+    assert read_settings() == read
+    assert read_settings().model_fields_set == read.model_fields_set
+
+
+def _plain(value: Any, annotation: Any, **about: Any) -> Any:
+    parameter = {"parser": None, "clamp": False, "min": None, "max": None, **about}
+    return late_types._plain(value, annotation, SimpleNamespace(**parameter))
+
+
+def test_only_texts_that_mean_themselves_need_no_type() -> None:
+    """Whatever is wrong or written otherwise is left to typer."""
+    assert _plain("7", str) == "7"
+    assert _plain(("a", "b"), list[str]) == ["a", "b"]
+    assert _plain("csv", Literal["csv", "json"]) == "csv"
+    assert _plain("CSV", Literal["csv", "json"]) is None
+    assert _plain("7", int) == 7
+    assert _plain("7", int, min=7, max=7) == 7
+    assert _plain("6", int, min=7) is _plain("8", int, max=7) is None
+    assert _plain("9", int, max=7, clamp=True) is _plain("9", int, clamp=True) is None
+    assert _plain("-7", int) is _plain("\u0667", int) is _plain("1_0", int) is None
+    assert _plain(("1", "x"), list[int]) is _plain("0", bool) is _plain("1", float) is None
+    assert _plain("7", str, parser=int) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["a  [b]x[/b] :smile: ", "", "é漢字\n\nb ", "\x1b[1m\x07\r", "a\tb", 1200 * "long "]
+)
+def test_what_is_no_terminal_gets_what_rich_prints(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Rich, but for tabs."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    written, drawn = io.StringIO(), io.StringIO()
+    monkeypatch.setattr("sys.stdout", written)
+    quick = terminal._LateConsole(err=False)
+    quick.print(text, "b")
+    quick.out(text, "c", sep="\n", style="bold", highlight=False)
+    assert quick.width == terminal._WIDTH
+    assert ("console" in vars(quick)) == ("\t" in text)
+    rich = Console(**terminal._PLAIN, width=terminal._WIDTH, file=drawn)
+    rich.print(terminal._seen(text), "b")
+    rich.out(terminal._seen(text), "c", sep="\n", style="bold", highlight=False)
+    assert written.getvalue() == drawn.getvalue()
