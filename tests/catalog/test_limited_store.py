@@ -510,9 +510,10 @@ def test_rules_that_come_between_commits(own: CatalogStore) -> None:
         for prefix in prefixes:
             for statement in ("SELECT fkey FROM metaocean", "SELECT fkey FROM main.every_file"):
                 assert {*fkeys(stores[prefix], statement)} == expected[prefix]
-            # A condition that may fail goes another way.
+            # A condition that may fail goes another way, and from the third time on by a plan.
             fails = "SELECT fkey FROM metaocean WHERE CAST(size AS INT) > -1"
-            assert {*fkeys(stores[prefix], fails)} == expected[prefix]
+            for _ in range(3):
+                assert {*fkeys(stores[prefix], fails)} == expected[prefix]
 
     look("mine")
     with stores["mine"].reading() as early:
@@ -527,6 +528,32 @@ def test_rules_that_come_between_commits(own: CatalogStore) -> None:
         rows = early.execute("SELECT fkey FROM main.files ORDER BY 1").fetchall()
         assert [fkey for (fkey,) in rows] == SEEN
     look(*stores)
+
+
+@pytest.mark.parametrize("own", [PLACES[1]], indirect=True, ids=str)
+def test_statements_that_come_again(own: CatalogStore) -> None:
+    """Each rule has plans of its own, more statements than it keeps plans of; with commits too."""
+    theirs = LimitedStore(own, MINE.replace("mine", "theirs"))
+    seen = {"mine": {*SEEN}, "theirs": {key.replace("mine", "theirs") for key in SEEN}}
+    statements = [
+        f"SELECT fkey FROM {table} WHERE {condition} > -{number}"
+        for table in ("metaocean", "main.every_file", "main.files")
+        for condition in ("size", "CAST(size AS INT)")
+        for number in range(1, 4)
+    ]
+    assert len(statements) > SelectLimited.most_plans
+    stores = {"mine": LimitedStore(own, MINE), "theirs": theirs}
+    for commit in range(2):
+        for _ in range(3):
+            for statement, (name, store) in itertools.product(statements, stores.items()):
+                for _ in range(3):
+                    assert {*fkeys(store, statement)} == seen[name]
+        with stores["mine"].reading() as snapshot:
+            assert isinstance(snapshot._cursor, SelectLimited)
+            assert any(snapshot._cursor._plans.values())
+        put(own, f"mine/{commit}", f"theirs/{commit}")
+        for name, fkeys_seen in seen.items():
+            fkeys_seen |= {f"c1:d1:{name}/{commit}/{each}" for each in (0, 1, "shared")}
 
 
 def test_no_rule_is_no_rows(whole: CatalogStore) -> None:
