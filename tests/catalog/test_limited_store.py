@@ -325,6 +325,7 @@ def test_what_may_fail_for_a_row() -> None:
         column + "d LIKE 'x%' AND rtrim(d) = 'x' AND CAST(a AS VARCHAR) > '1'",
         column + "EXISTS (SELECT 1 FROM s WHERE s.a = t.a) AND a IN (SELECT b FROM s)",
         "SELECT a, CAST(count(*) AS DECIMAL(31, 0)), 1 / sum(b) FROM t GROUP BY a LIMIT 3",
+        column + "d = md5_number_lower('x') OR d IN (SELECT b FROM s WHERE b IN (hash('x'), 2))",
         column + "TRY_CAST(d AS INT) = 1", "SELECT CASE WHEN a > 1 THEN b END FROM t ORDER BY 1",
     )  # fmt: skip
     may = (
@@ -351,6 +352,7 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
     never = (
         "SELECT * FROM t WHERE i = 1 AND u > 0 AND b < 3 AND d > 1 AND bo",
         "SELECT v FROM t WHERE v = ? AND v <> '?' AND ts > '2020-01-01' AND v = e",
+        "SELECT v FROM t WHERE h = md5_number_lower('x') OR h = md5_number_lower(?) OR h = hash(v)",
         "SELECT v FROM t UNION ALL SELECT i FROM t", "SELECT sum(i) / count(*), avg(u) FROM t",
     )  # fmt: skip
     may = (
@@ -358,13 +360,14 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         "SELECT 1 FROM t WHERE v BETWEEN ts AND ts", "SELECT CASE v WHEN i THEN 1 END FROM t",
         "SELECT v FROM t WHERE i IN (SELECT v FROM t)", "SELECT 1 FROM t WHERE v AND bo",
         "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT 1 FROM t WHERE b = 1.5",
-        "SELECT no_such_column FROM t",
+        "SELECT no_such_column FROM t", "SELECT 1 FROM t WHERE h = md5_number_lower(v)",
+        "SELECT 1 FROM t WHERE v = md5_number_lower('x')", "SELECT 1 FROM t WHERE ts > md5('x')",
     )  # fmt: skip
     with duckdb.connect(":memory:") as connection:
         connection.execute("CREATE TYPE e AS ENUM ('a')")
         connection.execute(
             "CREATE TABLE t (v VARCHAR, i INTEGER, b BIGINT, d DOUBLE, ts TIMESTAMP, bo BOOLEAN, "
-            "u UTINYINT, e e)"
+            "u UTINYINT, e e, h UBIGINT)"
         )
         for statements, expected in ((never, False), (may, True)):
             for statement in statements:
