@@ -358,8 +358,8 @@ _AGGREGATES = frozenset(("avg", "count", "count_star", "max", "min", "sum"))
 
 _FUNCTIONS_THAT_NEVER_FAIL = _AGGREGATES | frozenset(
     (
-        "!~~", "hash", "length", "lower", "ltrim", "md5_number_lower", "rtrim", "substr", "trim",
-        "upper", "||", "~~",
+        "!~~", "hash", "length", "lower", "ltrim", "md5_number_lower", "rtrim", "substr", "suffix",
+        "trim", "upper", "||", "~~",
     )
 )  # fmt: skip
 """None that computes with numbers: a sum that is too large fails, a cast, a division."""

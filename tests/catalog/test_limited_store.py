@@ -325,6 +325,7 @@ def test_what_may_fail_for_a_row() -> None:
         column + "d LIKE 'x%' AND rtrim(d) = 'x' AND CAST(a AS VARCHAR) > '1'",
         column + "EXISTS (SELECT 1 FROM s WHERE s.a = t.a) AND a IN (SELECT b FROM s)",
         "SELECT a, CAST(count(*) AS DECIMAL(31, 0)), 1 / sum(b) FROM t GROUP BY a LIMIT 3",
+        column + "CASE WHEN suffix(d, ' ') THEN rtrim(d, ' ') END = 'x'",
         column + "d = md5_number_lower('x') OR d IN (SELECT b FROM s WHERE b IN (hash('x'), 2))",
         column + "TRY_CAST(d AS INT) = 1", "SELECT CASE WHEN a > 1 THEN b END FROM t ORDER BY 1",
     )  # fmt: skip
