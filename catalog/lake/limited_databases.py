@@ -269,7 +269,7 @@ class SelectLimited(SelectOnly):
 
     shortest_planned = 0
     """To bind a limited database's views takes 1 ms, which is as long as many statements run."""
-    most_plans = 8
+    most_plans = 16
     """A plan takes 15 to 100 KB, and each of many databases has cursors of its own."""
 
     def __init__(

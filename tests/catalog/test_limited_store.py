@@ -543,7 +543,7 @@ def test_statements_that_come_again(own: CatalogStore) -> None:
         f"SELECT fkey FROM {table} WHERE {condition} > -{number}"
         for table in ("metaocean", "main.every_file", "main.files")
         for condition in ("size", "CAST(size AS INT)")
-        for number in range(1, 4)
+        for number in range(1, 5)
     ]
     assert len(statements) > SelectLimited.most_plans
     stores = {"mine": LimitedStore(own, MINE), "theirs": theirs}
