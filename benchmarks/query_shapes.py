@@ -102,9 +102,9 @@ def shapes(names: Names) -> list[Shape]:
         Shape(
             "fkey = one or another",
             f"select fkey, size from metaocean where fkey = '{names.fkey}' or "
-            f"fkey = '{names.fkeys[0]}'",
+            f"fkey = '{names.fkeys[1]}'",
             f"select fkey, size from files where fkey = '{names.fkey}' or "
-            f"fkey = '{names.fkeys[0]}'",
+            f"fkey = '{names.fkeys[1]}'",
         ),
         Shape(
             "filename in two",
