@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -72,10 +73,11 @@ class SelectOnly(CursorRows):
             duckdb.Error: It cannot be parsed or fails.
         """
         self._refuse_others(query)
+        dated = _dated(query)
         # A plan holds the rows of a table beside the catalog as they were when it was made.
-        of_catalog = self._keeps_plans and not self._beside
+        of_catalog = self._keeps_plans and not self._beside and dated is query
         planned = of_catalog and parameters is None and len(query) >= self.shortest_planned
-        self._cursor.execute(self._plan(query) if planned else query, parameters)
+        self._cursor.execute(self._plan(query) if planned else dated, parameters)
         return self
 
     def plan(self, query: str) -> str | None:
@@ -144,6 +146,19 @@ def _accept(shape: Shape) -> None:
 
 
 _numbers = itertools.count()
+
+_NOW = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(current_timestamp)\b""", re.IGNORECASE)
+
+
+def _dated(query: str) -> str:
+    """The query with the time in place of CURRENT_TIMESTAMP, which DuckDB has of the transaction.
+
+    The transaction of a cursor that serves again is as old as the cursor.
+    """
+    if "current_timestamp" not in query.lower():
+        return query
+    now = f"TIMESTAMPTZ '{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f}+00'"
+    return _NOW.sub(lambda match: now if match[1] else match[0], query)
 
 
 def nodes(tree: Any) -> Iterator[dict[str, Any]]:
