@@ -174,6 +174,7 @@ def test_the_time_in_memory(store: CatalogStore) -> None:
         assert rows(hot, "select count(*) from metaocean") == [(len(listed_files()),)]
         ((now, *texts),) = rows(hot, text)
         assert texts == ["current_timestamp", "x"]
+        assert isinstance(now, datetime)
         assert before <= now <= datetime.now(UTC).replace(tzinfo=None)
 
 
