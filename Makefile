@@ -133,6 +133,32 @@ test-base: $(UV)
 		--python "$(or $(lastword $(wildcard $(HOME)/.pyenv/versions/$(BASE_PYTHON).*/bin/python)),$(BASE_PYTHON))"
 	$(BASE_BIN)/python -m tests.base_install
 
+# What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
+# and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
+# more, once for each Python and its pins. pip finds them by --find-links dist.
+wheels dist/.built: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
+HOROVOD := horovod==0.28.1
+HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
+
+wheels: dist/.built build/horovod/.built
+	cp build/horovod/*.whl dist
+
+.PHONY: dist/.built
+dist/.built: $(UV)
+	rm -rf dist
+	$(UV) build --quiet --all-packages --no-create-gitignore --out-dir dist
+
+build/horovod/.built: pyproject.toml | $(UV)
+	rm -rf build/horovod
+	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
+	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
+	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
+		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
+		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
+		--wheel-dir build/horovod '$(HOROVOD)'
+	rm -rf build/horovod/environment
+	@touch $@
+
 # Two side by side: a training takes 1.3 of two cores in the mean, as importing TensorFlow takes one.
 test-training: setup
 	$(BIN)/pytest -q -m "training and not (attacks or slow)" $(BOTH_CORES) $(call files_of,training)
