@@ -68,6 +68,7 @@ class Release:
         own = folder / "bin" / "python"
         said(
             self.uv, "pip", "install", "--quiet", "--python", own, "--find-links", self.wheels,
+            "--refresh-package", "framesift", "--refresh-package", "framesift-client",
             "--constraint", self.constraints, *requirements,
         )  # fmt: skip
         return own
