@@ -1,6 +1,6 @@
 """The release's wheels in fresh environments, on every Python at hand: `make test-wheels`.
 
-Versions of what else is installed are those of the lock, so that a release of another project fails
+Versions of what else is installed are those of the lock, on the Pythons that it holds, so that a release of another project fails
 no change of this one.
 """
 
@@ -61,15 +61,16 @@ class Release:
     wheels: Path
     constraints: Path
 
-    def install(self, folder: Path, python: Path, *requirements: str) -> Path:
+    def install(self, folder: Path, number: str, python: Path, *requirements: str) -> Path:
         """Python of a new environment with the requirements."""
+        constraints = ("--constraint", self.constraints) if number in PYTHONS else ()
         if not folder.exists():
             said(self.uv, "venv", "--quiet", "--python", python, folder)
         own = folder / "bin" / "python"
         said(
             self.uv, "pip", "install", "--quiet", "--python", own, "--find-links", self.wheels,
             "--refresh-package", "framesift", "--refresh-package", "framesift-client",
-            "--constraint", self.constraints, *requirements,
+            *constraints, *requirements,
         )  # fmt: skip
         return own
 
@@ -92,7 +93,7 @@ def check_whole(release: Release, scratch: Path, number: str, python: Path) -> P
     """The main job but for training; the folder of the environment and of its home."""
     folder = scratch / f"whole-{number}"
     began = time.monotonic()
-    own = release.install(folder / "environment", python, "framesift")
+    own = release.install(folder / "environment", number, python, "framesift")
     installed_s = time.monotonic() - began
     listed = said(own, "-c", "import importlib.util as u, sys; "
                   "print([name for name in sys.argv[1:] if u.find_spec(name)])",
@@ -120,12 +121,12 @@ def check_client(
     """The client asks a server, without its extras and with them."""
     folder = scratch / f"client-{number}"
     began = time.monotonic()
-    own = release.install(folder, python, "framesift-client")
+    own = release.install(folder, number, python, "framesift-client")
     installed_s = time.monotonic() - began
     program = REPOSITORY / "tests" / "release" / "client_alone.py"
     told = [said(own, program, url, manifest)]
     assert "import framesift" in told[0], told
-    release.install(folder, python, "framesift-client[data,pandas]")
+    release.install(folder, number, python, "framesift-client[data,pandas]")
     told.append(said(own, program, url, manifest))
     said(own, "-c", "import pandas, PIL, pyarrow, simplejpeg")
     print(f"ok framesift-client on {number}: installed in {installed_s:.1f} s, {told[0].strip()}")
