@@ -240,6 +240,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.10 --follow-imports silent --cache-dir .mypy_cache/client --package framesift
 	$(BIN)/lint-imports --no-cache
 	$(UV) lock --check
 

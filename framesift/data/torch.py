@@ -183,7 +183,7 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
             yield row
         self._begin, self._yielded = begin + length * self._ranks, 0
 
-    def _told(self, begin: int, length: int) -> Reading | None:
+    def _told(self, begin: int, length: int) -> "Reading | None":
         """What a staging is told that fetches the frames meanwhile; None where none does.
 
         Args:

@@ -1,7 +1,7 @@
 """The release's wheels in fresh environments, on every Python at hand: `make test-wheels`.
 
-Versions of what else is installed are those of the lock, on the Pythons that it holds, so that a release of another project fails
-no change of this one.
+Versions of what else is installed are those of the lock, on the Pythons that it holds, so that a
+release of another project fails no change of this one.
 """
 
 import filecmp
