@@ -129,10 +129,11 @@ test-fresh: setup
 # more, once for each Python and its pins. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
-HOROVOD := horovod==0.28.1
+HOROVOD_VERSION := 0.28.1
+HOROVOD_BUILT := build/horovod/.built-$(HOROVOD_VERSION)
 HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
 
-wheels: dist/.built build/horovod/.built
+wheels: dist/.built $(HOROVOD_BUILT)
 	cp build/horovod/*.whl dist
 
 .PHONY: dist/.built
@@ -140,14 +141,14 @@ dist/.built: $(UV)
 	rm -rf dist
 	$(UV) build --quiet --all-packages --no-create-gitignore --out-dir dist
 
-build/horovod/.built: pyproject.toml | $(UV)
+$(HOROVOD_BUILT): | $(UV)
 	rm -rf build/horovod
 	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
 	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
 	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
 		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
 		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
-		--wheel-dir build/horovod '$(HOROVOD)'
+		--wheel-dir build/horovod 'horovod==$(HOROVOD_VERSION)'
 	rm -rf build/horovod/environment
 	@touch $@
 
@@ -162,10 +163,11 @@ SBOM_TOOL := cyclonedx-bom==7.5.0
 LICENCES_TOOL := pip-licenses==5.5.5
 
 sbom: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
-sbom: $(UV)
+sbom: $(HOROVOD_BUILT)
 	@mkdir -p dist
 	UV_PROJECT_ENVIRONMENT=build/sbom $(UV) sync --quiet --frozen --no-editable --no-default-groups \
-		--all-extras --no-extra dev --no-extra train-gpu --python 3.11
+		--all-extras --no-extra dev --no-extra train-gpu --no-install-package horovod --python 3.11
+	$(UV) pip install --quiet --no-deps --python build/sbom/bin/python build/horovod/*.whl
 	$(UV) tool run --quiet --from $(SBOM_TOOL) cyclonedx-py environment --output-reproducible \
 		--pyproject pyproject.toml --output-file dist/framesift.cdx.json build/sbom/bin/python
 	$(UV) tool run --quiet --from $(LICENCES_TOOL) pip-licenses --python build/sbom/bin/python \
