@@ -163,11 +163,13 @@ SBOM_TOOL := cyclonedx-bom==7.5.0
 LICENCES_TOOL := pip-licenses==5.5.5
 
 sbom: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
-sbom: $(HOROVOD_BUILT)
+sbom: dist/.built $(HOROVOD_BUILT)
 	@mkdir -p dist
-	UV_PROJECT_ENVIRONMENT=build/sbom $(UV) sync --quiet --frozen --no-editable --no-default-groups \
+	UV_PROJECT_ENVIRONMENT=build/sbom $(UV) sync --quiet --frozen --no-install-workspace --no-default-groups \
 		--all-extras --no-extra dev --no-extra train-gpu --no-install-package horovod --python 3.11
-	$(UV) pip install --quiet --no-deps --python build/sbom/bin/python build/horovod/*.whl
+	$(UV) pip install --quiet --no-deps --no-index --find-links dist --find-links build/horovod \
+		--reinstall-package framesift --reinstall-package framesift-client --python build/sbom/bin/python \
+		framesift framesift-client horovod
 	$(UV) tool run --quiet --from $(SBOM_TOOL) cyclonedx-py environment --output-reproducible \
 		--pyproject pyproject.toml --output-file dist/framesift.cdx.json build/sbom/bin/python
 	$(UV) tool run --quiet --from $(LICENCES_TOOL) pip-licenses --python build/sbom/bin/python \

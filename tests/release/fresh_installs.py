@@ -104,7 +104,7 @@ def check_whole(release: Release, scratch: Path, number: str, python: Path) -> P
         r"\S+-([\d.]+)\.tar\.gz", r"\1", next(release.wheels.glob("framesift-*.gz")).name
     )
     assert said(command, "--version") == f"framesift {version}\n"
-    demo = ["demo", "--folder", folder / "demo", "--frames", str(FRAMES)]
+    demo = ("demo", "--folder", str(folder / "demo"), "--frames", str(FRAMES))
     refused = said(command, *demo, code=1)
     needs = "'framesift[train]'" if number == "3.11" else "need Python 3.11"
     assert needs in refused, refused
