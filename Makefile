@@ -171,7 +171,7 @@ sbom: dist/.built $(HOROVOD_BUILT)
 		--reinstall-package framesift --reinstall-package framesift-client --python build/sbom/bin/python \
 		framesift framesift-client horovod
 	$(UV) tool run --quiet --from $(SBOM_TOOL) cyclonedx-py environment --output-reproducible \
-		--pyproject pyproject.toml --output-file dist/framesift.cdx.json build/sbom/bin/python
+		--pyproject pyproject.toml --output-file dist/sbom.cdx.json build/sbom/bin/python
 	$(UV) tool run --quiet --from $(LICENCES_TOOL) pip-licenses --python build/sbom/bin/python \
 		--format markdown --with-urls --from mixed --output-file dist/licences.md
 
