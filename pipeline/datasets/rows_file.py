@@ -31,7 +31,7 @@ class RowsFile:
                 for rows in portions:
                     writer.write_table(rows)
                     del rows
-                    # Arrow keeps what it freed, a portion's 40 to 60 MB, while DuckDB reads the next.
+                    # Arrow keeps what a portion took, 40 to 60 MB, while DuckDB reads the next.
                     pa.default_memory_pool().release_unused()
             self._file.flush()
         except OSError as error:
