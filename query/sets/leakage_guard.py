@@ -70,22 +70,18 @@ def joined_groups(groupings: Sequence[Codes]) -> Codes:
         of_frame = np.unique(joint, return_inverse=True)[1]
     some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
     some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
-    tuples = np.array([codes[some] for codes in groupings])
-    parent = list(range(tuples.shape[1]))
-
-    def root(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for codes in tuples:
-        first: dict[int, int] = {}
-        for node, code in enumerate(codes.tolist()):
-            one, other = root(node), root(first.setdefault(code, node))
-            parent[max(one, other)] = min(one, other)
-    roots = np.array([root(node) for node in range(len(parent))], np.int64)
-    return np.unique(roots, return_inverse=True)[1].astype(np.int64)[of_frame]
+    tuples = [np.unique(codes[some], return_inverse=True)[1] for codes in groupings]
+    least = np.arange(len(some))  # of each combination: the first that is known to go with it
+    while True:
+        before = least
+        for codes in tuples:
+            of_code = np.full(int(codes.max(initial=-1)) + 1, len(some))
+            np.minimum.at(of_code, codes, least)
+            least = of_code[codes]
+        np.minimum.at(least, before, least.copy())
+        least = least[least]
+        if (least == before).all():
+            return np.unique(least, return_inverse=True)[1].astype(np.int64)[of_frame]
 
 
 def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:
