@@ -63,14 +63,12 @@ def chains(times: Seconds, min_gap_s: float) -> Codes:
 
 def joined_groups(groupings: Sequence[Codes]) -> Codes:
     """Number of the smallest group that shares no code of any grouping with another group."""
-    of_frame = np.zeros(len(groupings[0]), np.int64)
-    for codes in groupings:
-        dense = np.unique(codes, return_inverse=True)[1]
-        joint = of_frame * (int(dense.max(initial=0)) + 1) + dense
-        of_frame = np.unique(joint, return_inverse=True)[1]
+    of_frame = _combined(groupings)
     some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
     some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
-    tuples = [np.unique(codes[some], return_inverse=True)[1] for codes in groupings]
+    tuples = [
+        np.unique(codes[some], return_inverse=True)[1].astype(np.int32) for codes in groupings
+    ]
     least = np.arange(len(some))  # of each combination: the first that is known to go with it
     while True:
         before = least
@@ -81,7 +79,18 @@ def joined_groups(groupings: Sequence[Codes]) -> Codes:
         np.minimum.at(least, before, least.copy())
         least = least[least]
         if (least == before).all():
-            return np.unique(least, return_inverse=True)[1].astype(np.int64)[of_frame]
+            groups: Codes = np.unique(least, return_inverse=True)[1].astype(np.int64)
+            return groups[of_frame]
+
+
+def _combined(groupings: Sequence[Codes]) -> Codes:
+    """Number of the combination of codes that each frame has."""
+    of_frame = np.zeros(len(groupings[0]), np.int64)
+    for codes in groupings:
+        dense = np.unique(codes, return_inverse=True)[1]
+        dense += of_frame * (int(dense.max(initial=0)) + 1)
+        of_frame = np.unique(dense, return_inverse=True)[1]
+    return of_frame
 
 
 def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:
