@@ -78,6 +78,7 @@ from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
 from api.web.routes.operate import accounts as account_pages
 from api.web.routes.operate import catalog as catalog_pages
+from api.web.routes.operate import sources as source_pages
 from api.web.same_origin import SameOrigin
 from api.workspace import Workspace
 
@@ -135,6 +136,7 @@ ROUTERS = (
     pictures.router,
     dataset_pages.router,
     job_pages.router,
+    source_pages.router,
     catalog_pages.router,
     account_pages.router,
 )

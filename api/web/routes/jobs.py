@@ -33,6 +33,7 @@ from api.web.run.measured import (
     tables_shown,
     warnings_of,
 )
+from api.web.run.scanned import ScannedSource, scanned_source
 from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.job_state import FINISHED
 
@@ -257,6 +258,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "progress": progress_of(job), "figures": figures_of(job),
         "checkpoints": checkpoints_of(job), "warnings": warnings_of(job),
         "tables": tables_shown(job), "figure": _figure_path(session, job),
+        "scanned": _scanned(session, job),
         "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
@@ -270,6 +272,13 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
     model = _scored(session, report)
     columns, matrix = matrix_rows(report, name)
     return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
+
+
+def _scanned(session: Session, job: JobBody) -> ScannedSource | None:
+    """The source of a scan's job, for users who may see it; None of other jobs."""
+    if job.kind != "scan" or not session.caller.sees_all:
+        return None
+    return scanned_source(session, job)
 
 
 def _figure_path(session: Session, job: JobBody) -> str:
