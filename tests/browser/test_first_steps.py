@@ -73,5 +73,5 @@ def test_a_source_is_added_scanned_and_found(tmp_path: Path, tab: Page) -> None:
         expect(tab.locator("#matching")).to_have_text("23")
         for path in ("/operate", "/operate/sources/mine", "/operate/scans/1"):
             tab.goto(url + path)
-            expect(tab.locator("main form")).to_have_count(0)
+            expect(tab.locator("main button")).to_have_count(0)
             assert faults_of_looks(tab) == []

@@ -1,7 +1,8 @@
 """What jobs have measured, as pages show it: programs may have written anything under any name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody
@@ -18,6 +19,8 @@ _MOST_CHARACTERS = 200
 """Of a text that a page shows; REST has all of it."""
 
 _MOST_WARNINGS = 20
+
+_MOST_FILES = 200
 
 
 def progress_of(job: JobBody) -> Progress:
@@ -73,6 +76,26 @@ def checkpoints_of(job: JobBody) -> list[tuple[str, str, str]]:
         )
         for row in reversed(rows)
     ]
+
+
+def command_of(job: JobBody) -> str:
+    """The command of a user's program; empty of other jobs, and where it is not shown."""
+    return _cut(str(job.settings.get("command") or "")) if job.kind == "run" else ""
+
+
+def files_of(sizes: Mapping[str, int]) -> list[tuple[str, str, str]]:
+    """Path below the job's files, name and size of each file, as far as a page lists them."""
+    return [
+        (quote(name), _cut(name), _size(size)) for name, size in list(sizes.items())[:_MOST_FILES]
+    ]
+
+
+def _size(size_bytes: int) -> str:
+    """Bytes for people."""
+    for unit, bytes_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= bytes_of_unit:
+            return f"{size_bytes / bytes_of_unit:.1f} {unit}"
+    return f"{size_bytes} bytes"
 
 
 def _dict(row: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
