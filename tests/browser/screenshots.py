@@ -36,6 +36,7 @@ PAGES = {
     "cell": "/jobs/v-first/frames?truth=car&predicted=sky",
     "new_job": "/new-job?dataset=city",
     "sources": "/operate",
+    "source": "/operate/sources/a2d2",
     "scan": "/operate/scans/1",
     "cache": "/operate/cache",
     "snapshots": "/operate/snapshots",

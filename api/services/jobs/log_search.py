@@ -9,7 +9,7 @@ from typing import BinaryIO
 from api.services.jobs.logs import opened_log
 
 MOST_LINES = 200
-MOST_BYTES = 64 << 20
+MOST_BYTES = 16 << 20
 """Of the log's end that is searched: 0.1 s of CPU."""
 
 _LONGEST_LINE = 1 << 16

@@ -22,6 +22,7 @@ from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import dataset_choices, model_choices, or_predictions, trained
 from api.web.run.curves import Curve, curves_of, plots_of, program_curves
+from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
 from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
 from api.web.run.log_lines import without_launcher
@@ -71,6 +72,7 @@ def get_jobs_page(
     context = {
         "jobs": jobs, "progress_of": short_progress,
         "compared": compared.jobs, "rows": compared_rows(compared),
+        "differences": _differences(session, compared.jobs),
         "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
     }  # fmt: skip
     return page(request, "jobs.html", context)
@@ -286,6 +288,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "command": command_of(job), "figure": _figure_path(session, job),
         "scanned": _scanned(session, job),
         "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
+        "differences": None,
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
         return context
@@ -295,9 +298,11 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         return context
     except StorageError as error:
         return context | {"damage": str(error)}
-    model = _scored(session, report)
     columns, matrix = matrix_rows(report, name)
-    return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
+    return context | {
+        "report": report, "columns": columns, "matrix": matrix, "model": _scored(session, report),
+        "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
+    }  # fmt: skip
 
 
 def _scanned(session: Session, job: JobBody) -> ScannedSource | None:
@@ -305,6 +310,17 @@ def _scanned(session: Session, job: JobBody) -> ScannedSource | None:
     if job.kind != "scan" or not session.caller.sees_all:
         return None
     return scanned_source(session, job)
+
+
+def _differences(session: Session, names: Sequence[str]) -> Differences | None:
+    """The scores of two validations, the first beside the second; None of any other jobs."""
+    if len(names) != 2:
+        return None
+    try:
+        this, other = ((name, session.jobs.report(name)) for name in names)
+    except (NotFound, StorageError):
+        return None
+    return of_reports(this, other)
 
 
 def _figure_path(session: Session, job: JobBody) -> str:

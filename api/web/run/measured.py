@@ -15,6 +15,12 @@ _SCORES = (
     ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
 )  # fmt: skip
 
+_OF_REPORT = {
+    "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy",
+    "uncertainty", "frames", "miou_difference", "miou_difference_low", "miou_difference_high",
+}  # fmt: skip
+"""Metrics of a validation that its report has, with their intervals."""
+
 _MOST_CHARACTERS = 200
 """Of a text that a page shows; REST has all of it."""
 
@@ -39,12 +45,19 @@ def short_progress(job: JobBody) -> str:
     return f"{progress.done:,} of {progress.total:,}{unit}"
 
 
-def figures_of(job: JobBody) -> list[tuple[str, str]]:
-    """The job's metrics that are one value each, by their names with blanks."""
+def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str]]:
+    """The job's metrics that are one value each, by their names with blanks.
+
+    Args:
+        job: The job.
+        has_report: Whether its report stands on the page, too: its figures are left out.
+    """
     return [
         (_cut(name.replace("_", " ")), _told(value))
         for name, value in job.metrics.items()
-        if not isinstance(value, dict | list) and value not in (None, "")
+        if not isinstance(value, dict | list)
+        and value not in (None, "")
+        and not (has_report and name in _OF_REPORT)
     ]
 
 

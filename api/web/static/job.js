@@ -26,7 +26,11 @@ async function putLog() {
   const top = before ? before.scrollTop : 0;
   const scrolledUp = before && top + before.clientHeight < before.scrollHeight - 4;
   const form = logs.querySelector("form");
-  const asked = () => new URLSearchParams(form ? new FormData(form) : { log: "" }).toString();
+  const asked = () => {
+    const fields = new URLSearchParams(form ? new FormData(form) : { log: "" });
+    if (!fields.get("find")) fields.delete("find");
+    return fields.toString();
+  };
   const query = asked();
   const text = await part(`${job.dataset.output}?${query}`);
   // Another log or text chosen meanwhile is on its way already.
