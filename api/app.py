@@ -52,6 +52,7 @@ from api.http.routes import (
     models,
     policies,
     predictions,
+    questions,
     scans,
     selections,
     sources,
@@ -76,6 +77,7 @@ from api.web.routes import datasets as dataset_pages
 from api.web.routes import find, login, pictures, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
+from api.web.routes import questions as question_pages
 from api.web.routes.operate import accounts as account_pages
 from api.web.routes.operate import catalog as catalog_pages
 from api.web.routes.operate import sources as source_pages
@@ -105,6 +107,7 @@ ROUTERS = (
     classes.router,
     statistics.router,
     selections.router,
+    questions.router,
     sql.router,
     frames.router,
     predictions.router,
@@ -133,6 +136,7 @@ ROUTERS = (
     login.router,
     find.router,
     frame_pages.router,
+    question_pages.router,
     pictures.router,
     dataset_pages.router,
     job_pages.router,

@@ -33,6 +33,9 @@ _CELLS = 40
 MARK = "quality"
 """The tag that one key sets."""
 
+_SAVED = 12
+"""Saved questions that the page without a question names."""
+
 _COLUMNS = ("scene", "camera", "frame_number", "filename")
 
 
@@ -47,6 +50,7 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
     context |= {"models": session.pictures.models(), "sizes": SIZES}
     is_empty = context["report"].frames == 0 and not search.pairs
+    context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
     context["steps"] = first_steps(session) if is_empty else None
     return page(request, "find.html", context | {"families": families})
 
