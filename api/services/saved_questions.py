@@ -8,7 +8,6 @@ from api.services.call import Service
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records import questions as records_of
 from catalog.values import now
-from query.frames.count_frames import count_frames
 from query.question.question import Question
 from query.question.wrong_value import checked
 
@@ -34,7 +33,7 @@ class SavedQuestions(Service):
             NotFound: There is none of that name that the caller sees.
         """
         saved = self._recorded(name)
-        frames, snapshot = count_frames(self._workspace.catalog, _question_of(saved))
+        frames, snapshot = self._count(_question_of(saved))
         return self._counted(saved, frames, snapshot)
 
     def save(
@@ -55,7 +54,7 @@ class SavedQuestions(Service):
                 f"question {name}: is asked of the newest catalog and counts all its frames; leave "
                 "out order, limit, sample and snapshot"
             )
-        frames, snapshot = count_frames(self._workspace.catalog, asked)
+        frames, snapshot = self._count(asked)
         owner = self._session.owner
         saved = SavedQuestion(
             name=request.name,
@@ -76,7 +75,7 @@ class SavedQuestions(Service):
             NotAllowed: It is another user's.
         """
         saved = self._of_caller(name)
-        frames, snapshot = count_frames(self._workspace.catalog, _question_of(saved))
+        frames, snapshot = self._count(_question_of(saved))
         saved = records_of.change(
             self._session.whole.records, name, frames=frames, snapshot=snapshot, counted=now()
         )
@@ -116,6 +115,12 @@ class SavedQuestions(Service):
     def _is_owner(self, saved: "SavedQuestion") -> bool:
         owner = self._session.owner
         return (saved.owner, saved.account) == (owner.name, owner.account)
+
+    def _count(self, question: Question) -> tuple[int, int]:
+        """Frames that answer a question now, and of which snapshot."""
+        from query.frames.count_frames import count_frames  # with DuckDB: lists do without
+
+        return count_frames(self._workspace.catalog, question)
 
     def _counted(self, saved: "SavedQuestion", frames: int, snapshot: int) -> CountedQuestionBody:
         body = SavedQuestionBody.of(saved, is_owner=self._is_owner(saved))

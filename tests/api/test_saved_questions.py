@@ -26,7 +26,7 @@ HERE = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
 CARS = {"ranges": [{"tag": "car", "lowest": 1000}]}
 ROLES = {
     "root": "admin", "dora": "dataadmin", "dora2": "dataadmin", "otto": "dataadmin",
-    "carl": "datauser",
+    "carl": "collectionadmin",
 }  # fmt: skip
 SCOPES = {"root": "admin", "otto": "read"}
 
@@ -58,7 +58,7 @@ class House:
 
 @pytest.fixture
 def house(catalogued: Path, tmp_path: Path) -> Iterator[House]:
-    """Dora, another whose name begins so, otto who may only read, and carl, who sees a camera's rows."""
+    """Dora, another whose name begins so, otto who may only read, carl who sees a camera."""
     home = copy_home(catalogued, tmp_path)
     records = RecordStore(home / "records" / "records.sqlite")
     made = {}
