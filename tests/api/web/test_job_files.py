@@ -144,8 +144,8 @@ def test_a_comparison_is_drawn_with_its_intervals(home: Path) -> None:
     (bar,) = differences.bars
     assert (differences.this, differences.other, differences.scale) == ("first", "before", 0.2)
     assert (bar.row.name, bar.row.verdict) == ("Car", "worse")
-    assert (bar.left, bar.width) == (pytest.approx(25), pytest.approx(25))
-    assert bar.ends == (pytest.approx(0), pytest.approx(75))
+    assert (bar.left, bar.width) == pytest.approx((25, 25))
+    assert bar.ends == pytest.approx((0, 75))
 
 
 def test_a_validations_report_is_a_link(browser: TestClient) -> None:
