@@ -152,9 +152,9 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
 
 LISTS = [
     ["audit"], ["collection", "list"], ["dataset", "list"], ["jobs", "list"], ["models", "list"],
-    ["policy", "list"], ["scans", "list"], ["source", "list"], ["stagings", "list"],
-    ["token", "list"], ["trigger", "list"], ["user", "list"], ["webhook", "list"],
-    ["jobs", "usage"], ["stagings", "running"],
+    ["policy", "list"], ["question", "list"], ["scans", "list"], ["source", "list"],
+    ["stagings", "list"], ["token", "list"], ["trigger", "list"], ["user", "list"],
+    ["webhook", "list"], ["jobs", "usage"], ["stagings", "running"],
 ]  # fmt: skip
 
 
