@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from api.services.datasets.new_dataset import stores_of
 from api.workspace import Workspace
-from catalog.errors import BadFile, NotFound
+from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.lake.schema import GIVEN_SPLIT
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
@@ -53,6 +53,12 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
         held_splits = [
             HeldOutSplit(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
         ]
+        if "classes" not in last:
+            raise InvalidInput(
+                f"dataset {dataset.name}@{dataset.version}: another version of Framesift chose its "
+                "frames, by a rule that this one has no more; make it with that version, or "
+                "improve the model again"
+            )
         improvement = Improvement(**_settings(Improvement, last))
         stores = stores_of(workspace)
         return improved_content(stores, parent, improvement, held_splits, last["snapshot"])[0]

@@ -27,6 +27,12 @@ def improve(
     out: Annotated[
         Path | None, typer.Option(help="Write the fkeys of --label to this file, one a line.")
     ] = None,
+    for_classes: Annotated[
+        str | None,
+        typer.Option(
+            "--for", help="Classes to choose frames for, by comma; all that it is weak in."
+        ),
+    ] = None,
     per_scene: Annotated[int | None, typer.Option(min=1, help="Most of one scene.")] = None,
     min_gap: Annotated[
         float | None,
@@ -63,6 +69,7 @@ def improve(
         per_scene=per_scene,
         min_gap_s=min_gap,
         seed=seed,
+        classes=[name.strip() for name in (for_classes or "").split(",") if name.strip()],
         at=at,
     )
     if out is not None:
