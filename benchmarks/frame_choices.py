@@ -5,7 +5,7 @@ did before: of five times as many frames as wanted, those that are worth most, t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +104,14 @@ def cover(pool: Pool, count: int) -> Ints:
     return _proposed(pool, count, pool.pixels.astype(np.float64), predicted=False)
 
 
+def pixels(pool: Pool, count: int) -> Ints:
+    """As `cover`, with the pixels themselves as amounts, and not their square roots."""
+    squared = pool.pixels.astype(np.float64) ** 2
+    return _proposed(
+        replace(pool, first_pixels=pool.first_pixels**2), count, squared, predicted=False
+    )
+
+
 def label(pool: Pool, count: int) -> Ints:
     """What `framesift improve --label --for` does: no label of the pool is looked at."""
     return _proposed(pool, count, pool.expected, predicted=True)
@@ -123,6 +131,7 @@ def _proposed(pool: Pool, count: int, pixels: Reals, *, predicted: bool) -> Ints
 CHOICES: Mapping[str, Callable[[Pool, int], Ints]] = {
     "random": random,
     "cover": cover,
+    "pixels": pixels,
     "balanced": balanced,
     "spread": spread,
     "label": label,

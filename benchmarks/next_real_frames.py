@@ -42,7 +42,7 @@ Ints = npt.NDArray[np.int64]
 PAIRS = (
     *(
         (f"cover-{n}", f"{other}-{n}")
-        for other in ("random", "balanced", "spread", "newest")
+        for other in ("random", "pixels", "balanced", "spread", "newest")
         for n in BUDGETS
     ),
     *((f"label-{n}", f"random-{n}") for n in BUDGETS),
@@ -87,7 +87,7 @@ def run(root: Path | None, out: Path, seeds: int) -> None:
 def _order(seeds: int) -> Iterator[tuple[int, str]]:
     """Each cell, those of the comparison that matters first."""
     names = [f"{choice}-{budget}" for choice in CHOICES for budget in BUDGETS]
-    for cells in (["first", *names[:4]], [*names[4:8], "all"], [*names[8:], "half", "reduced"]):
+    for cells in (["first", *names[:6]], [*names[6:10], "all"], [*names[10:], "half", "reduced"]):
         for seed in range(seeds):
             yield from ((seed, cell) for cell in cells)
 

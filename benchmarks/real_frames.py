@@ -17,7 +17,7 @@ HEIGHT_PX, WIDTH_PX = 120, 160
 FRAMES_PER_S = 30
 PART_S, GUARD_S, REPEATED_S = 12, 2.0, 0.5
 PARTS, TESTED, VALIDATED = 8, (3, 7), 4
-FIRST = 80
+FIRST = 70
 """Frames that the first network is trained on, of the two drives with the fewest."""
 
 Ints = npt.NDArray[np.int64]
