@@ -72,7 +72,8 @@ def random(pool: Pool, count: int) -> Ints:
 
 def newest(pool: Pool, count: int) -> Ints:
     """The last ones recorded, drive by drive."""
-    return np.lexsort((-pool.numbers, [-code for code in pool.codes]))[:count]
+    last_first: Ints = np.lexsort((-pool.numbers, -pool.codes))
+    return last_first[:count]
 
 
 def balanced(pool: Pool, count: int) -> Ints:

@@ -285,9 +285,9 @@ def table(results: Sequence[Mapping[str, Any]]) -> list[str]:
         seeds = _seeds(results, one, other)
         if len(seeds) < 2:
             continue
-        pair = [_stacked(results, cell, seeds) for cell in (one, other)]
-        mean, by_seed, by_both = intervals(*pair, WANTED)
-        whole, of_whole, _ = intervals(*pair, CLASSES)
+        better, usual = (_stacked(results, cell, seeds) for cell in (one, other))
+        mean, by_seed, by_both = intervals(better, usual, WANTED)
+        whole, of_whole, _ = intervals(better, usual, CLASSES)
         lines.append(
             f"| `{one}` - `{other}` | {len(seeds)} | {mean:+.2f} | {_range(by_seed)} | "
             f"{_range(by_both)} | {whole:+.2f} | {_range(of_whole)} |"

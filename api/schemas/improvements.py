@@ -4,7 +4,6 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
 from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
-from pipeline.datasets.proposal import ProposedFrame
 from query.sets.min_gap import MIN_GAP_S
 
 _MOST_FRAMES = 1_000_000
@@ -70,17 +69,6 @@ class FrameReason(Schema):
         "imported.",
         examples=[0.61],
     )
-
-    @classmethod
-    def of(cls, fkey: str, frame: ProposedFrame) -> "FrameReason":
-        """The reason of a frame."""
-        return cls(
-            fkey=fkey,
-            reason=frame.reason,
-            pixels=dict(frame.pixels),
-            predicted=frame.predicted,
-            uncertainty=frame.uncertainty,
-        )
 
 
 class ImprovementBody(Schema):

@@ -120,10 +120,11 @@ def _most_first(classes: ClassPixels, shown: Sequence[int], position: int) -> di
 
 def _weighted(classes: ClassPixels, known: Worth) -> tuple[Reals, Reals]:
     """(C,) weights and (n, C) amounts; one amount for all where nobody knows their classes."""
-    weights = np.array([known.weak_classes.get(tag, 0.0) for tag in classes.tags]) ** 2
+    weak = [known.weak_classes.get(tag, 0.0) for tag in classes.tags]
+    weights = np.square(np.array(weak, np.float64))
     if not len(weights) or (classes.predicted and not (classes.pixels @ weights).any()):
-        count = len(classes.pixels)
-        return np.ones(max(len(weights), 1)), np.ones((count, max(len(weights), 1)))
+        shape = (len(classes.pixels), max(len(weights), 1))
+        return np.ones(shape[1]), np.ones(shape)
     return weights, np.sqrt(classes.pixels)
 
 

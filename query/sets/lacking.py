@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from query.frames.sampling import Hashes
 from query.sets.strata import Codes
 
 Reals = npt.NDArray[np.float64]
@@ -36,7 +37,7 @@ class Offered:
     """(n,) float64: time within the view; NaN where nobody knows."""
     scenes: Codes
     """(n,)."""
-    keys: Reals
+    keys: Hashes
     """(n,): decide between frames of equal value, the least first."""
 
 

@@ -275,8 +275,8 @@ def test_a_version_of_an_earlier_rule_is_not_made_again_by_another(validated: Va
     with many.records.session() as session:
         stored = session.get_one(Dataset, record_of.id)
         *before, last = stored.question["extended"]
-        del last["classes"]
-        stored.question = {**stored.question, "extended": [*before, last]}
+        earlier = {key: value for key, value in last.items() if key != "classes"}
+        stored.question = {**stored.question, "extended": [*before, earlier]}
     shutil.rmtree(grown.manifest)
     with pytest.raises(InvalidInput, match="another version of Framesift chose its frames"):
         rebuild_dataset(many, f"{grown.name}@{grown.version}")

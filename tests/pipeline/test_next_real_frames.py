@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from benchmarks import next_real_frames
@@ -15,7 +16,7 @@ from benchmarks.real_frames import FRAMES_PER_S, GUARD_S, parts_of
 DRIVES = {"0001TP": 62, "0006R0": 101, "0016E5": 204}
 
 
-def drawn() -> tuple[np.ndarray, np.ndarray]:
+def drawn() -> tuple[npt.NDArray[np.str_], npt.NDArray[np.int64]]:
     """Drives with a frame each second, and 101 more of one of them every fifteenth of a second."""
     drives = [drive for drive, frames in DRIVES.items() for _ in range(frames)] + ["0016E5"] * 101
     numbers = [390 + 30 * n for frames in DRIVES.values() for n in range(frames)]

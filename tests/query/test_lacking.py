@@ -14,7 +14,7 @@ def offered(frames: int, seed: int) -> Offered:
     seconds = np.where(random.random(frames) < 0.1, np.nan, random.random(frames) * 30)
     return Offered(
         amounts, 0.5 + random.random(frames), scenes * 2 + cameras, seconds, scenes,
-        random.permutation(frames).astype(float),
+        random.permutation(frames).astype(np.uint64),
     )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def test_what_adds_nothing_is_not_taken() -> None:
     """Frames without a class of weight, and twins of one that was taken; scenes have a limit."""
     seconds, views = np.array([0.0, 0.0, 9.0, 30.0, 0.0]), np.array([0, 0, 0, 0, 1])
     amounts = np.array([[4.0, 0], [4, 0], [4, 0], [0, 5], [2, 0]])
-    frames = Offered(amounts, np.ones(5), views, seconds, views, np.arange(5.0))
+    frames = Offered(amounts, np.ones(5), views, seconds, views, np.arange(5, dtype=np.uint64))
     weights, none = np.array([1.0, 0.0]), np.zeros(2)
     assert cover_lacking(frames, weights, none, 5).positions.tolist() == [0, 2, 4]
     assert cover_lacking(frames, weights, none, 5, per_scene=1).positions.tolist() == [0, 4]

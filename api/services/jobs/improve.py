@@ -87,7 +87,17 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
         dataset=None if grown is None else DatasetBody.of(grown, workspace.place),
         nothing_added=reason,
         to_label=[fkey for fkey, _ in to_label],
-        reasons=[FrameReason.of(fkey, frame) for fkey, frame in (*added, *to_label)],
+        reasons=[_reason(fkey, frame) for fkey, frame in (*added, *to_label)],
+    )
+
+
+def _reason(fkey: str, frame: ProposedFrame) -> FrameReason:
+    return FrameReason(
+        fkey=fkey,
+        reason=frame.reason,
+        pixels=dict(frame.pixels),
+        predicted=frame.predicted,
+        uncertainty=frame.uncertainty,
     )
 
 
