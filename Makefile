@@ -14,14 +14,14 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup test test-near test-base test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
+.PHONY: help setup demo profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
 	@echo "make test              the tests to run after each change (TESTS=PATHS: some of them)"
 	@echo "make test-near         those nearest to what differs from main: seconds (NEAR=N files)"
 	@echo "make test-wide         the rest of them: other catalogs, several servers, more cases"
-	@echo "make test-base         the base package on a second Python (BASE_PYTHON=3.12)"
+	@echo "make test-wheels       the wheels in fresh environments, on each Python at hand"
 	@echo "make test-training     TensorFlow and Horovod"
 	@echo "make test-slow         long series; make test-ceph, test-slurm, test-kubernetes, test-hosts: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
@@ -33,6 +33,7 @@ help:
 	@echo "make profile           where a command's time goes (CMD=\"select --limit 3\")"
 	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
 	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
+	@echo "make wheels            a release in dist/: wheels, sdists, Horovod's wheel; make sbom: what it installs"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make format            format the code, and mend what lint can mend"
 	@echo "make setup             build .venv only"
@@ -123,15 +124,56 @@ test-fresh: setup
 	$(BIN)/pytest -q -m "hypothesis and not ($(OTHERS))" $(WORKERS) \
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
-# The base package, without extras, on a Python that TensorFlow does not hold: NumPy 2 and today's
-# pyarrow. uv takes one from PATH or fetches one; pyenv's are not on PATH.
-BASE_PYTHON ?= 3.13
-BASE_BIN := .venv-base/bin
+# What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
+# and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
+# more, once for each Python and its pins. pip finds them by --find-links dist.
+COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
+dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
+HOROVOD_VERSION := 0.28.1
+HOROVOD_BUILT := build/horovod/.built-$(HOROVOD_VERSION)
+HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
 
-test-base: $(UV)
-	UV_PROJECT_ENVIRONMENT=.venv-base $(UV) sync --quiet --frozen --no-default-groups \
-		--python "$(or $(lastword $(wildcard $(HOME)/.pyenv/versions/$(BASE_PYTHON).*/bin/python)),$(BASE_PYTHON))"
-	$(BASE_BIN)/python -m tests.base_install
+wheels: dist/.built $(HOROVOD_BUILT)
+	cp build/horovod/*.whl dist
+
+.PHONY: dist/.built
+dist/.built: $(UV)
+	rm -rf dist
+	$(UV) build --quiet --all-packages --no-create-gitignore --out-dir dist
+
+$(HOROVOD_BUILT): | $(UV)
+	rm -rf build/horovod
+	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
+	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
+	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
+		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
+		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
+		--wheel-dir build/horovod 'horovod==$(HOROVOD_VERSION)'
+	rm -rf build/horovod/environment
+	@touch $@
+
+# Wheels in fresh environments, on each Python from 3.10 to 3.14 that is at hand: pyenv's and PATH's.
+test-wheels: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
+test-wheels: setup dist/.built
+	$(PYTHON) -m tests.release.fresh_installs $(abspath $(UV)) dist
+
+# What all extras of a release install on Python 3.11, with licences: CycloneDX, and a table to read.
+# From the lock, so the same commit gives the same.
+SBOM_TOOL := cyclonedx-bom==7.5.0
+LICENCES_TOOL := pip-licenses==5.5.5
+
+sbom: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
+sbom: dist/.built $(HOROVOD_BUILT)
+	@mkdir -p dist
+	UV_PROJECT_ENVIRONMENT=build/sbom $(UV) sync --quiet --frozen --no-install-workspace --no-default-groups \
+		--all-extras --no-extra dev --no-extra train-gpu --no-install-package horovod --python 3.11
+	$(UV) pip install --quiet --no-deps --no-index --find-links dist --find-links build/horovod \
+		--reinstall-package framesift --reinstall-package framesift-client --python build/sbom/bin/python \
+		framesift framesift-client horovod
+	$(UV) tool run --quiet --from $(SBOM_TOOL) cyclonedx-py environment --output-reproducible \
+		--pyproject pyproject.toml --output-file dist/sbom.cdx.json build/sbom/bin/python
+	$(UV) tool run --quiet --from $(LICENCES_TOOL) pip-licenses --python build/sbom/bin/python \
+		--format markdown --with-urls --from mixed --output-file dist/licences.md
 
 # Two side by side: a training takes 1.3 of two cores in the mean, as importing TensorFlow takes one.
 test-training: setup
@@ -202,6 +244,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.10 --follow-imports silent --cache-dir .mypy_cache/client --package framesift
 	$(BIN)/lint-imports --no-cache
 	$(UV) lock --check
 
@@ -210,4 +253,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-base .venv-bench .venv-readers .venv-fiftyone .venv-tools .tools build demo
+	rm -rf $(VENV) .venv-bench .venv-readers .venv-fiftyone .venv-tools .tools build dist demo

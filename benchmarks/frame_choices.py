@@ -4,18 +4,19 @@
 did before: of five times as many frames as wanted, those that are worth most, the least alike.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipeline.datasets.frame_worth import Worth, worth_of
+from pipeline.datasets.frame_worth import Worth
 from pipeline.datasets.proposal import ClassPixels, Wanted, propose
+from pipeline.datasets.spread_choice import spread_choice
 from query.sets.coverage import cover as smallest_cover
 from query.sets.coverage import packed
-from query.sets.uncertain import most_uncertain, spread_out, standardised
+from query.sets.uncertain import spread_out, standardised
 
 Ints = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
@@ -92,12 +93,9 @@ def spread(pool: Pool, count: int) -> Ints:
     """What `improve` did before: worth by classes and uncertainty, then unlike each other."""
     tags = [str(one) for one in range(pool.pixels.shape[1])]
     known = Worth(dict(zip(tags, pool.weakness.tolist(), strict=True)), {}, "uncertainty")
-    pixels = pool.pixels.T.astype(np.float64)
-    worth = worth_of(pool.table(), pixels, tags, known)
-    best = most_uncertain(worth, pool.codes, pool.hashes, 5 * count, None, pool.seed)
-    shares = pixels[:, best] / np.maximum(pixels[:, best].sum(axis=0), 1)
-    chosen: Ints = best[spread_out(standardised(shares.T), pool.codes[best], count, None)]
-    return chosen
+    table, pixels = pool.table(), pool.pixels.T.astype(np.float64)
+    chosen = spread_choice(table, pixels, tags, known, count, None, pool.seed)
+    return _positions(pool, chosen.tolist())
 
 
 def cover(pool: Pool, count: int) -> Ints:
@@ -125,8 +123,12 @@ def _proposed(pool: Pool, count: int, pixels: Reals, *, predicted: bool) -> Ints
     had = {} if predicted else dict(zip(tags, amounts, strict=True))
     wanted = Wanted(count, Worth(weak, {}, "uncertainty" if predicted else None), None, pool.seed)
     proposed = propose(pool.table(), ClassPixels(tags, pixels, predicted), had, wanted)
+    return _positions(pool, [one.fkey_hash for one in proposed])
+
+
+def _positions(pool: Pool, hashes: Iterable[int]) -> Ints:
     position = {one: at for at, one in enumerate(pool.hashes.tolist())}
-    return np.array([position[one.fkey_hash] for one in proposed])
+    return np.array([position[one] for one in hashes])
 
 
 CHOICES: Mapping[str, Callable[[Pool, int], Ints]] = {

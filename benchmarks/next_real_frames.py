@@ -93,14 +93,15 @@ def _order(seeds: int) -> Iterator[tuple[int, str]]:
 
 
 def _cells(out: Path) -> list[dict[str, Any]]:
-    """The results; a line that a killed run left half is no result."""
-    path, cells = out / "cells.jsonl", []
+    """The results, each cell once; a line that a killed run left half is no result."""
+    path, cells = out / "cells.jsonl", dict[tuple[int, str], dict[str, Any]]()
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
-            cells.append(json.loads(line))
+            cell = json.loads(line)
         except json.JSONDecodeError:
             continue
-    return cells
+        cells[cell["seed"], cell["cell"]] = cell
+    return [*cells.values()]
 
 
 def _run_cells(frames: RealFrames, out: Path, missing: Sequence[tuple[int, str]]) -> None:

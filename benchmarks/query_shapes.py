@@ -1,4 +1,4 @@
-"""Twenty shapes of statements, asked of Framesift and of plain DuckDB over equal rows.
+"""Twenty-two shapes of statements, asked of Framesift and of plain DuckDB over equal rows.
 
     .venv/bin/python -m benchmarks.query_shapes [--frames 1000000] [--rounds 7]
         [--home DIR] [--only NAME ...]
@@ -98,6 +98,20 @@ def shapes(names: Names) -> list[Shape]:
             "fkey = one",
             f"select fkey, filename, size from metaocean where fkey = '{names.fkey}'",
             f"select fkey, filename, size from files where fkey = '{names.fkey}'",
+        ),
+        Shape(
+            "fkey = one or another",
+            f"select fkey, size from metaocean where fkey = '{names.fkey}' or "
+            f"fkey = '{names.fkeys[1]}'",
+            f"select fkey, size from files where fkey = '{names.fkey}' or "
+            f"fkey = '{names.fkeys[1]}'",
+        ),
+        Shape(
+            "filename in two",
+            f"select fkey, size from metaocean where filename in ('{names.filename}', "
+            f"'{names.filenames[1]}')",
+            f"select fkey, size from files where filename in ('{names.filename}', "
+            f"'{names.filenames[1]}')",
         ),
         Shape(
             "a frame by fkey, all of it",

@@ -42,6 +42,7 @@ Foreign exceptions are translated into these once, where they enter, ``from`` th
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 EXPORT_AND_IMPORT = (
     "with the version that wrote it, export the tags (framesift sql --format csv-named) and the "
@@ -403,7 +404,12 @@ def not_installed(what: str, extra: str) -> InvalidInput:
 
 
 def installs(extra: str) -> str:
-    """How an extra is installed: no registry has the package, so it comes from the clone."""
+    """How an extra is installed: by uv in a clone, else from a release's wheels.
+
+    No registry has the package.
+    """
+    if not (Path(__file__).parents[1] / "pyproject.toml").is_file():
+        return f"pip install --find-links FOLDER_OF_WHEELS 'framesift[{extra}]' installs it"
     return f"'uv sync --inexact --extra {extra}' in Framesift's clone installs it"
 
 

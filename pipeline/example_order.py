@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from framesift.data.epoch_order import epoch_order
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,6 @@ class Example:
     """From 0."""
     position: int
     """In the order of that epoch, from 0."""
-
-
-def epoch_order(frames: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
-    """(frames,) int64: every row of the split once, in the order of one epoch of the whole job."""
-    return np.random.default_rng([seed, epoch]).permutation(frames)
 
 
 def examples(

@@ -304,8 +304,9 @@ class Wide:
         computed = "".join(
             f", {value} AS {name}" for name, (_, value) in MADE.items() if name != FKEY_HASH
         )
+        hashes = ", ".join(f"f.{name}" for name, _ in self.hashes.values())
         return (
-            f"SELECT {of_files}, {of_tags}{computed}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
+            f"SELECT {of_files}, {of_tags}{computed}, {hashes}, f.{LABEL_SIZE} "
             f"FROM {self.rows} AS f "
             f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
             f"{f' AND f.{LABELLED} = 1' if labelled else ''}"

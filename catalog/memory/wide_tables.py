@@ -327,19 +327,28 @@ def enum_type(values: Sequence[str]) -> str:
     return f"ENUM ({', '.join(literal(value) for value in values)})"
 
 
-def table_views(layout: Layout, database: str = LAKE) -> list[str]:
+def table_views(
+    layout: Layout, database: str = LAKE, visible: str = "true", barrier: str = ""
+) -> list[str]:
     """Statements that make views of the catalog's own names, and every_file.
 
+    They read the tables themselves: each view that stands between is bound with all its columns.
+
     Args:
-        database: Has the two tables, and gets the views.
+        database: Gets the views.
+        visible: The condition of the rows that these have.
+        barrier: What ends each SELECT of them.
     """
     main = f"{database}.main"
+
+    def union(tagged: str, untagged: str) -> str:
+        return " UNION ALL ".join(
+            f"(SELECT {values} FROM {LAKE}.main.{table} WHERE {visible} {barrier})"
+            for table, values in {TAGGED_FILES: tagged, UNTAGGED_FILES: untagged}.items()
+        )
+
     names = ", ".join(f'"{name}"' for name in _OF_FILES)
-    views = []
-    views.append(
-        f"CREATE VIEW {main}.{FILES} AS SELECT {names} FROM {main}.{TAGGED_FILES} "
-        f"UNION ALL SELECT {names} FROM {main}.{UNTAGGED_FILES}"
-    )
+    views = [f"CREATE VIEW {main}.{FILES} AS {union(names, names)}"]
     expressions = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
     for tag in layout.tags:
         if tag.type == "VARCHAR":
@@ -349,14 +358,11 @@ def table_views(layout: Layout, database: str = LAKE) -> list[str]:
             f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
         )
         views.append(
-            f"CREATE VIEW {main}.{family} AS SELECT fkey{values} FROM {main}.{TAGGED_FILES} "
-            f"WHERE {in_family(family)}"
+            f"CREATE VIEW {main}.{family} AS SELECT fkey{values} FROM {LAKE}.main.{TAGGED_FILES} "
+            f"WHERE {in_family(family)} AND {visible} {barrier}"
         )
     names += "".join(f", {name}" for name in _HASHES)
     every = "".join(f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
     nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
-    views.append(
-        f"CREATE VIEW {main}.{EVERY_FILE} AS SELECT {names}{every} FROM {main}.{TAGGED_FILES} "
-        f"UNION ALL SELECT {names}{nulls} FROM {main}.{UNTAGGED_FILES}"
-    )
+    views.append(f"CREATE VIEW {main}.{EVERY_FILE} AS {union(names + every, names + nulls)}")
     return views

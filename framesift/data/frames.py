@@ -141,6 +141,11 @@ class Frames(Sequence[tuple[UInt8, UInt8 | None]]):
         """
         return self._stored.label_size(int(self._rows[index]))
 
+    @property
+    def is_staged_meanwhile(self) -> bool:
+        """True where a staging brings these frames while they are read."""
+        return self._stored.staging is not None
+
     def tell_order(self, reading: "Reading") -> "Reading | None":
         """Have a staging that fetches these frames meanwhile follow the order of a rank.
 

@@ -78,7 +78,7 @@ def size_of(path: str) -> tuple[int, int]:
         raise BadFile(f"{path}: {error.strerror}") from error
     if not head.startswith(_SIGNATURE) or len(head) < 24:
         raise BadFile(f"{path}: is no PNG")
-    return int.from_bytes(head[20:24]), int.from_bytes(head[16:20])
+    return int.from_bytes(head[20:24], "big"), int.from_bytes(head[16:20], "big")
 
 
 def content_of(path: str) -> bytes:
@@ -131,11 +131,11 @@ def _check_chunks(png: bytes) -> bytes:
         raise ValueError("is no PNG")
     start, view, pixels, kind = len(_SIGNATURE), memoryview(png), [], b""
     while kind != b"IEND":
-        length, kind = int.from_bytes(png[start : start + 4]), png[start + 4 : start + 8]
+        length, kind = int.from_bytes(png[start : start + 4], "big"), png[start + 4 : start + 8]
         end = start + 8 + length
         if len(png) < end + 4:
             raise ValueError("PNG is truncated")
-        if zlib.crc32(view[start + 4 : end]) != int.from_bytes(png[end : end + 4]):
+        if zlib.crc32(view[start + 4 : end]) != int.from_bytes(png[end : end + 4], "big"):
             raise ValueError(f"PNG is damaged: checksum of its chunk {kind!r}")
         if kind == b"IDAT":
             pixels.append(view[start + 8 : end])
@@ -145,7 +145,7 @@ def _check_chunks(png: bytes) -> bytes:
 
 def _check_rows(path: str, png: bytes, pixels: bytes) -> None:
     """Refuse a stream that ends properly but too early: Pillow leaves the missing rows zero."""
-    width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
+    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
     depth, colour_type, interlaced = png[24], png[25], png[28]
     row_bytes = 1 + (width * _CHANNELS.get(colour_type, 1) * depth + 7) // 8
     inflated = zlib.decompressobj().decompress(pixels)

@@ -7,25 +7,27 @@
     sampler = FrameSampler(frames, rank=0, ranks=2, seed=1, batch_size=8)
     loader = DataLoader(frames, batch_size=8, sampler=sampler)
 
-Importing it needs torch.
+Importing it needs torch. Class maps, and frames that a staging still brings, need the distribution
+framesift beside framesift-client.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from catalog.errors import FramesiftError
 from framesift.data.classes import UNKNOWN_CLASS
+from framesift.data.epoch_order import epoch_order
 from framesift.data.frames import Frames
 from framesift.data.waiting import Turn
 from framesift.errors import BadFile
-from pipeline.cache.reading import Reading
-from pipeline.example_order import epoch_order
-from pipeline.runs.class_map import ClassMap, chosen_classes, classes_in
+from framesift.whole import of_whole
+
+if TYPE_CHECKING:
+    from pipeline.cache.reading import Reading
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -60,23 +62,12 @@ class TorchFrames(
         Raises:
             BadFile: There is no such class map, it cannot be read, or it has no place for a class
                 of the dataset.
+            MissingPackage: A class map, and framesift-client is installed alone.
         """
         self.frames, self.transform = frames, transform
-        map_ = _class_map(classes)
-        names = frames.classes.names
-        if map_ is None:
-            learned = [n for n in range(len(names)) if n not in frames.classes.ignored]
-            ids: list[int | None] = [None] * len(names)
-            for class_id, label_id in enumerate(learned):
-                ids[label_id] = class_id
-            self.class_names = tuple(names[label_id] for label_id in learned)
-        else:
-            left_out = [names[label_id] for label_id in frames.classes.ignored]
-            try:
-                ids = map_.ids_of(names, frames.dataset, left_out)
-            except FramesiftError as error:
-                raise BadFile(str(error)) from error
-            self.class_names = map_.classes
+        self.class_names, ids = (
+            _all_classes(frames) if classes is None else _mapped(frames, classes)
+        )
         self._of_label: UInt8 = np.full(256, UNKNOWN_CLASS, np.uint8)
         self._of_label[: len(ids)] = [UNKNOWN_CLASS if each is None else each for each in ids]
 
@@ -107,7 +98,7 @@ class TorchFrames(
 
 
 class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-ignore]
-    """Indices of frames in the order of Framesift's own training (pipeline.example_order).
+    """Indices of frames in the order of Framesift's own training (epoch_order).
 
     The whole job reads one endless row of examples, each epoch's frames in an order of its own; a
     step takes `batch_size` of them for rank 0, then as many for rank 1. An iteration is as many
@@ -192,15 +183,17 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
             yield row
         self._begin, self._yielded = begin + length * self._ranks, 0
 
-    def _told(self, begin: int, length: int) -> Reading | None:
+    def _told(self, begin: int, length: int) -> "Reading | None":
         """What a staging is told that fetches the frames meanwhile; None where none does.
 
         Args:
             begin: Examples that all ranks have read.
             length: Those that this rank reads now.
         """
-        if not isinstance(self._source, Frames):
+        if not isinstance(self._source, Frames) or not self._source.is_staged_meanwhile:
             return None
+        with of_whole("a staging beside the job"):
+            from pipeline.cache.reading import Reading
         if begin != self._told_end:  # else it goes on
             self._told_begin = begin
         self._told_end = begin + length * self._ranks
@@ -248,9 +241,30 @@ class FrameSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc,unused-i
         self._begin, self._yielded = state["read"], 0
 
 
-def _class_map(classes: str | Mapping[str, Any] | None) -> ClassMap | None:
+def _all_classes(frames: Frames) -> tuple[tuple[str, ...], list[int | None]]:
+    """Names of the dataset's classes but for ignored ones, and the place of each label class."""
+    names, ignored = frames.classes.names, frames.classes.ignored
+    learned = [label_id for label_id in range(len(names)) if label_id not in ignored]
+    ids: list[int | None] = [None] * len(names)
+    for class_id, label_id in enumerate(learned):
+        ids[label_id] = class_id
+    return tuple(names[label_id] for label_id in learned), ids
+
+
+def _mapped(
+    frames: Frames, classes: str | Mapping[str, Any]
+) -> tuple[tuple[str, ...], list[int | None]]:
+    """Names of a class map's classes, and the place of each label class among them."""
+    with of_whole("a class map"):
+        from catalog.errors import FramesiftError
+        from pipeline.runs.class_map import chosen_classes, classes_in
+    names = frames.classes.names
     try:
-        return chosen_classes(classes_in(classes) if isinstance(classes, str) else classes)
+        map_ = chosen_classes(classes_in(classes) if isinstance(classes, str) else classes)
+        if map_ is None:
+            return _all_classes(frames)
+        left_out = [names[label_id] for label_id in frames.classes.ignored]
+        return map_.classes, map_.ids_of(names, frames.dataset, left_out)
     except FramesiftError as error:
         raise BadFile(str(error)) from error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from framesift.errors import BadFile
+from framesift.whole import of_whole
 
 if TYPE_CHECKING:
     from pipeline.cache.reading import Reading, ReadsThrough
@@ -49,7 +50,10 @@ class Staging:
 
         Raises:
             BadFile: The file names no staging.
+            MissingPackage: framesift-client is installed alone.
         """
+        with of_whole("a staging beside the job"):
+            import pipeline.cache.reading  # noqa: F401
         self._file = file
         self._of_process: tuple[int, ReadsThrough, str] | None = None
         self._of_order: ReadsThrough | None = None

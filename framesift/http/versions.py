@@ -17,7 +17,7 @@ HEADER = "Framesift-Version"
 def own_version() -> str:
     """This client's version; "0" where only its folder lies on a path."""
     try:
-        return version("framesift")
+        return version("framesift-client")
     except PackageNotFoundError:
         return "0"
 

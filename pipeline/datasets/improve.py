@@ -7,7 +7,7 @@ was of it, where that is known.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from pipeline.datasets.leakage_guard import guard_of_rows, union
 from pipeline.datasets.naming import naming
 from pipeline.datasets.proposal import ClassPixels, ProposedFrame, Wanted, propose
 from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.spread_choice import spread_choice
 from pipeline.datasets.stores import Stores
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
@@ -39,6 +40,8 @@ from query.question.question import Question
 from query.sets.draw import Frames, guard_columns, near_rows
 from query.sets.leakage_guard import LeakageGuard
 from query.sets.min_gap import MIN_GAP_S
+
+COVER, SPREAD = "cover", "spread"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,22 @@ class Improvement:
     """Decides between frames that are worth the same."""
     classes: tuple[str, ...] = ()
     """Tags of the classes that frames are chosen for; all that it is weak in when empty."""
+    rule: str = COVER
+    """COVER; SPREAD of versions that 0.2.0 made, whose records name none."""
+
+    @classmethod
+    def of_record(cls, stored: Mapping[str, Any]) -> "Improvement":
+        """The settings that a version's record holds."""
+        settings = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
+        return cls(**({"rule": SPREAD} | settings))
+
+    @property
+    def as_record(self) -> dict[str, Any]:
+        """The settings as a version's record holds them."""
+        stored = asdict(self)
+        if self.rule == SPREAD:
+            del stored["rule"], stored["classes"]
+        return stored
 
     @property
     def known(self) -> Worth:
@@ -141,7 +160,11 @@ def improved_content(
         pixels = [pc.fill_null(pool[tag].cast(pa.float64()), 0).to_numpy() for tag in tags]
         of_pool = ClassPixels(tags, np.array(pixels).reshape(len(tags), -1).T)
         had = _amounts(manifest.split(split).frames, tags_of(manifest))
-        proposed = propose(pool, of_pool, had, _wanted(improvement))
+        proposed = (
+            propose(pool, of_pool, had, _wanted(improvement))
+            if improvement.rule == COVER
+            else _spread(pool, of_pool, improvement)
+        )
         if not proposed:
             raise NothingToAdd(_why_nothing(dataset, improvement, len(pool), left_out))
         chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
@@ -151,7 +174,7 @@ def improved_content(
     entry = {
         "of": dataset.content_id,
         "snapshot": number,
-        **asdict(improvement),
+        **improvement.as_record,
         "split": split,
         "improved": True,
         "held": [{"of": one.dataset.content_id, "split": one.split} for one in held_splits],
@@ -195,6 +218,14 @@ def frames_to_label(
         chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
         rows, _ = frames_of(snapshot, np.sort(chosen))
     return _with_fkeys(rows, proposed)
+
+
+def _spread(pool: pa.Table, classes: ClassPixels, improvement: Improvement) -> list[ProposedFrame]:
+    chosen = spread_choice(
+        pool, classes.pixels.T, classes.tags, improvement.known, improvement.frames,
+        improvement.per_scene, improvement.seed,
+    )  # fmt: skip
+    return [ProposedFrame(one) for one in chosen.tolist()]
 
 
 def _wanted(improvement: Improvement) -> Wanted:

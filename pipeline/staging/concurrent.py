@@ -23,7 +23,7 @@ from pipeline.staging.fetch import FailedFile, fetch_files
 from pipeline.staging.plan import OpenSource, StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.rate_limit import UNLIMITED, RateLimit
-from pipeline.staging.reading_order import Positions, ReadingOrder
+from pipeline.staging.reading_order import NEVER, Positions, ReadingOrder
 
 _AT_ONCE = 32
 """Frames fetched in one go: what a reader waits for comes after those at most."""
@@ -326,7 +326,7 @@ class ConcurrentFetch:
             self._fetch(frames.items)
         except FramesiftError:
             self._let_go()
-            self._head = frames.position
+            self._head = min(self._head, frames.position)
             raise
         finally:
             self._space.arrived(frames.bytes, len(frames.items))
@@ -339,7 +339,8 @@ class ConcurrentFetch:
         """Reserve space for what is read next; False where all of it is there, or there is none."""
         # A whole epoch ahead is all there is; what others have evicted meanwhile comes once more.
         limit = min(self._order.last, self._low + self._order.frames, self._head + _LOOKED_AT)
-        head, coming = self._head, list[tuple[int, int, list[WantedFile]]]()
+        began = head = self._head
+        coming = list[tuple[int, int, list[WantedFile]]]()
         most = _MOST_FRAMES if self._is_full else self._most_frames
         while head < limit and len(coming) < most:
             position, head = head, head + 1
@@ -352,6 +353,7 @@ class ConcurrentFetch:
                 coming.append((position, row, missing))
             else:
                 self._held[row] = True
+        self._head = head
         while coming:
             items = [item for _, _, missing in coming for item in missing]
             try:
@@ -361,15 +363,14 @@ class ConcurrentFetch:
                 self._report_full(full)
                 # Fewer may have room; what they leave out comes next.
                 half = len(coming) // 2
-                head, coming = coming[half][0], coming[:half]
+                self._head, coming = min(self._head, coming[half][0]), coming[:half]
                 self._most_frames = max(1, half)
         for start in range(0, len(coming), _AT_ONCE):
             batch = coming[start : start + _AT_ONCE]
             items = [item for _, _, missing in batch for item in missing]
             rows = tuple(row for _, row, _ in batch)
             self._coming.append(_Frames(batch[0][0], rows, tuple(items)))
-        went_on, self._head = head > self._head, head
-        return went_on
+        return bool(coming) or self._head > began
 
     def _is_read(self, position: int) -> bool:
         reader, index = self._order.turn(position)
@@ -459,6 +460,9 @@ class ConcurrentFetch:
         return going if (freed >= need and count >= files) or (position is None and going) else None
 
     def _evict(self, rows: Sequence[int]) -> None:
+        """Remove files of frames; those that were fetched ahead come again in their turn."""
+        readings = self._order.next_readings(np.array(rows, np.int64), self._low, self._read)
+        self._head = min(self._head, int(readings.min(initial=NEVER)))
         files = [file for row in rows for file in self._frames[row] if self._plan.is_there(file)]
         self._space.evict([self._plan.entry(file) for file in files])
         self._held[list(rows)] = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.example_order import epoch_order
+from framesift.data.epoch_order import epoch_order
 
 NEVER = sys.maxsize
 """A position that is not read."""

@@ -107,15 +107,19 @@ def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> 
 
 
 def condition_to_duckdb(
-    query: exp.Select, schema: Views, finish: Callable[[exp.Expr], exp.Expr] | None = None
+    query: exp.Select,
+    schema: Views,
+    finish: Callable[[exp.Expr], exp.Expr] | None = None,
+    look: Callable[[exp.Expr], None] | None = None,
 ) -> str:
     """The condition of a query's WHERE, as `to_duckdb`.
 
     Args:
         finish: Makes of the condition's tree in DuckDB's terms the one that is meant.
+        look: Is shown the condition's tree in Db2's terms, whose columns have their tables.
     """
     with _limited():
-        where: exp.Where = _rewritten(query, schema, None)[0].args["where"]
+        where: exp.Where = _rewritten(query, schema, None, look)[0].args["where"]
         rewritten = where.this if finish is None else finish(where.this)
         condition: str = rewritten.sql(dialect="duckdb")
         return condition
@@ -131,9 +135,14 @@ def _limited() -> Iterator[None]:
 
 
 def _rewritten(
-    query: exp.Query, schema: Views, tables: Tables | None
+    query: exp.Query,
+    schema: Views,
+    tables: Tables | None,
+    look: Callable[[exp.Expr], None] | None = None,
 ) -> tuple[exp.Query, "_Typing"]:
     qualified = with_tables(query, schema)
+    if look is not None:
+        look(qualified.args["where"].this)
     if tables is not None:
         tables.exchange_views(qualified)
         balance(qualified)  # what is now joined by AND, one by one

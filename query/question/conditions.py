@@ -1,6 +1,6 @@
 """A question's conditions as SQL over the frames."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -9,7 +9,7 @@ from catalog.errors import UnknownName
 from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
-from catalog.lake.wide_names import FKEY_HASH
+from catalog.lake.wide_names import TAGGED_FILES
 from query.db2 import read_only
 from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
@@ -19,7 +19,7 @@ from query.question.condition_sql import conjuncts
 from query.question.question import Question
 from query.question.vocabulary import Vocabulary
 from query.run.collection_column import fill
-from query.run.hash_lookups import hash_of, lookups
+from query.run.hash_lookups import has_hash, hashed, lookups
 from query.run.open_tags import join_open_tags, open_tags
 from query.run.preparation import preparing
 from query.run.templates import Templates
@@ -68,8 +68,8 @@ class _Named:
     schema: Views
     open_tags: frozenset[str] = frozenset()
     collection: str = ""
-    hash_of_fkey: str = ""
-    """The function that made the frames' fkey_hash; empty where none is stored."""
+    hashes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The frames' columns with a stored hash; see TableLayout."""
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
@@ -81,19 +81,19 @@ class _Named:
             query = read_only.parse_condition(body, self.schema)
             read_only.check(query, self.schema)
             join_open_tags(query, self.schema, self.open_tags)
-            return condition_to_duckdb(query, self.schema, self._finished)
-
-    def _finished(self, condition: exp.Expr) -> exp.Expr:
-        names = ["fkey"] if self.hash_of_fkey else []
-        hashes = [
-            exp.EQ(
-                this=exp.column(FKEY_HASH, table=column.table),
-                expression=hash_of(text, self.hash_of_fkey),
+            found: list[exp.Expr] = []
+            return condition_to_duckdb(
+                query,
+                self.schema,
+                look=lambda where: found.extend(self._lookups(where)),
+                finish=lambda condition: exp.and_(*found, fill(condition, self.collection)),
             )
-            for column, text in lookups(condition, names)
-        ]
-        filled = fill(condition, self.collection)
-        return exp.and_(*hashes, filled) if hashes else filled
+
+    def _lookups(self, where: exp.Expr) -> Iterator[exp.Expr]:
+        for column, texts in lookups(where, self.hashes):
+            name, function = self.hashes[column.name]
+            stored = exp.column(name, table=column.table)
+            yield has_hash(stored, hashed(column, texts), function, name, TAGGED_FILES)
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
@@ -111,7 +111,7 @@ def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
             Views(snapshot.schema, frames=relation.columns),
             open_tags(snapshot),
             snapshot.collection,
-            snapshot.layout.hashes.get("fkey", ("", ""))[1],
+            snapshot.layout.hashes,
         ),
     )
 

@@ -15,7 +15,7 @@ where it makes a number of it again. DuckDB removes no self join by itself, not 
 key; over the views such a statement took 6 times as long, at 10,000,000 frames 73 times one scan.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -27,7 +27,7 @@ from catalog.values import TagColumn
 from query.db2.calls import OF_ENGINE, VIEW_TEXT
 from query.db2.nulls import columns_without_null, conjuncts
 from query.run.collection_column import FILE_VIEWS, fill
-from query.run.hash_lookups import hash_of, lookups
+from query.run.hash_lookups import has_hash, hashed, lookups, one_of
 
 _FKEY = "fkey"
 
@@ -140,8 +140,8 @@ class _Rewrite:
             column.table == member.alias for column, _ in self._lookups()
         )
 
-    def _lookups(self) -> Iterator[tuple[exp.Column, str]]:
-        """Columns with a stored hash that are equated with a text, and the text."""
+    def _lookups(self) -> Iterator[tuple[exp.Column, Sequence[str]]]:
+        """Columns with a stored hash that are equated with one of few texts, and the texts."""
         where = self.select.args.get("where")
         return lookups(where and where.this, self._hashes)
 
@@ -247,17 +247,16 @@ class _Rewrite:
 
     def _look_up(self, row: _Row, aliases: Mapping[str, _Member]) -> None:
         """Find a file by the hash of what names it, too: no text is read then but its own."""
-        for column, text in list(self._lookups()):
+        table = self.tables.layout.scan(row.required, (), True).tables[0]
+        for column, texts in list(self._lookups()):
             member = aliases.get(column.table)
             if member is None or member.optional:
                 continue
             if member.view not in FILE_VIEWS and column.name != _FKEY:
                 continue
             name, function = self._hashes[column.name]
-            # Blanks at the end do not count, but in an fkey.
-            hashed = text if column.name == _FKEY else text.rstrip(" ")
             stored = self._of(row, f"h_{name}", FILES, name)
-            found = exp.EQ(this=stored, expression=hash_of(hashed, function))
+            found = has_hash(stored, hashed(column, texts), function, name, table)
             self.select.where(found, copy=False)
 
     def _choose(self, row: _Row, aliases: Mapping[str, _Member]) -> None:
@@ -265,15 +264,15 @@ class _Rewrite:
         where = self.select.args.get("where")
         remaining = []
         for condition in conjuncts(where.this) if where is not None else ():
-            column, texts = _one_of(condition)
+            column, texts = one_of(condition)
             tag = self._encoded(column, aliases)
             if tag is None:
                 remaining.append(condition)
                 continue
             # Blanks at the end do not count.
-            texts = {text.rstrip(" ") for text in texts}
+            wanted = {text.rstrip(" ") for text in texts}
             values = self.tables.few_values[tag.tag]
-            chosen = {n: value for n, value in enumerate(values) if value.rstrip(" ") in texts}
+            chosen = {n: value for n, value in enumerate(values) if value.rstrip(" ") in wanted}
             if tag.table not in row.required:
                 row.required.append(tag.table)
             row.chosen.append((_Stored(tag.table, tag.tag), chosen))
@@ -405,24 +404,6 @@ class _Rewrite:
         ]
         holds = exp.Where(this=exp.and_(*remaining, copy=False)) if remaining else None
         self.select.set("where", holds)
-
-
-def _one_of(condition: exp.Expr) -> tuple[exp.Column | None, Collection[str]]:
-    """The column that a condition compares with texts, and these; None for another condition."""
-    inner = condition.unnest()
-    if isinstance(inner, exp.In):
-        left, texts = inner.this.unnest(), inner.expressions
-    elif isinstance(inner, exp.EQ):
-        sides = inner.left.unnest(), inner.right.unnest()
-        left, *texts = sides if isinstance(sides[0], exp.Column) else sides[::-1]
-    else:
-        return None, ()
-    literals = [text.unnest() for text in texts]
-    if not (isinstance(left, exp.Column) and literals) or not all(
-        isinstance(text, exp.Literal) and text.is_string for text in literals
-    ):
-        return None, ()
-    return left, {text.name for text in literals}
 
 
 def _is_one_of(column: exp.Column, values: Mapping[int, str]) -> exp.Expr:

@@ -325,6 +325,8 @@ def test_what_may_fail_for_a_row() -> None:
         column + "d LIKE 'x%' AND rtrim(d) = 'x' AND CAST(a AS VARCHAR) > '1'",
         column + "EXISTS (SELECT 1 FROM s WHERE s.a = t.a) AND a IN (SELECT b FROM s)",
         "SELECT a, CAST(count(*) AS DECIMAL(31, 0)), 1 / sum(b) FROM t GROUP BY a LIMIT 3",
+        column + "CASE WHEN suffix(d, ' ') THEN rtrim(d, ' ') END = 'x'",
+        column + "d = md5_number_lower('x') OR d IN (SELECT b FROM s WHERE b IN (hash('x'), 2))",
         column + "TRY_CAST(d AS INT) = 1", "SELECT CASE WHEN a > 1 THEN b END FROM t ORDER BY 1",
     )  # fmt: skip
     may = (
@@ -351,6 +353,7 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
     never = (
         "SELECT * FROM t WHERE i = 1 AND u > 0 AND b < 3 AND d > 1 AND bo",
         "SELECT v FROM t WHERE v = ? AND v <> '?' AND ts > '2020-01-01' AND v = e",
+        "SELECT v FROM t WHERE h = md5_number_lower('x') OR h = md5_number_lower(?) OR h = hash(v)",
         "SELECT v FROM t UNION ALL SELECT i FROM t", "SELECT sum(i) / count(*), avg(u) FROM t",
     )  # fmt: skip
     may = (
@@ -358,13 +361,14 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         "SELECT 1 FROM t WHERE v BETWEEN ts AND ts", "SELECT CASE v WHEN i THEN 1 END FROM t",
         "SELECT v FROM t WHERE i IN (SELECT v FROM t)", "SELECT 1 FROM t WHERE v AND bo",
         "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT 1 FROM t WHERE b = 1.5",
-        "SELECT no_such_column FROM t",
+        "SELECT no_such_column FROM t", "SELECT 1 FROM t WHERE h = md5_number_lower(v)",
+        "SELECT 1 FROM t WHERE v = md5_number_lower('x')", "SELECT 1 FROM t WHERE ts > md5('x')",
     )  # fmt: skip
     with duckdb.connect(":memory:") as connection:
         connection.execute("CREATE TYPE e AS ENUM ('a')")
         connection.execute(
             "CREATE TABLE t (v VARCHAR, i INTEGER, b BIGINT, d DOUBLE, ts TIMESTAMP, bo BOOLEAN, "
-            "u UTINYINT, e e)"
+            "u UTINYINT, e e, h UBIGINT)"
         )
         for statements, expected in ((never, False), (may, True)):
             for statement in statements:
@@ -510,9 +514,10 @@ def test_rules_that_come_between_commits(own: CatalogStore) -> None:
         for prefix in prefixes:
             for statement in ("SELECT fkey FROM metaocean", "SELECT fkey FROM main.every_file"):
                 assert {*fkeys(stores[prefix], statement)} == expected[prefix]
-            # A condition that may fail goes another way.
+            # A condition that may fail goes another way, and from the third time on by a plan.
             fails = "SELECT fkey FROM metaocean WHERE CAST(size AS INT) > -1"
-            assert {*fkeys(stores[prefix], fails)} == expected[prefix]
+            for _ in range(3):
+                assert {*fkeys(stores[prefix], fails)} == expected[prefix]
 
     look("mine")
     with stores["mine"].reading() as early:
@@ -527,6 +532,32 @@ def test_rules_that_come_between_commits(own: CatalogStore) -> None:
         rows = early.execute("SELECT fkey FROM main.files ORDER BY 1").fetchall()
         assert [fkey for (fkey,) in rows] == SEEN
     look(*stores)
+
+
+@pytest.mark.parametrize("own", [PLACES[1]], indirect=True, ids=str)
+def test_statements_that_come_again(own: CatalogStore) -> None:
+    """Each rule has plans of its own, more statements than it keeps plans of; with commits too."""
+    theirs = LimitedStore(own, MINE.replace("mine", "theirs"))
+    seen = {"mine": {*SEEN}, "theirs": {key.replace("mine", "theirs") for key in SEEN}}
+    statements = [
+        f"SELECT fkey FROM {table} WHERE {condition} > -{number}"
+        for table in ("metaocean", "main.every_file", "main.files")
+        for condition in ("size", "CAST(size AS INT)")
+        for number in range(1, 5)
+    ]
+    assert len(statements) > SelectLimited.most_plans
+    stores = {"mine": LimitedStore(own, MINE), "theirs": theirs}
+    for commit in range(2):
+        for _ in range(3):
+            for statement, (name, store) in itertools.product(statements, stores.items()):
+                for _ in range(3):
+                    assert {*fkeys(store, statement)} == seen[name]
+        with stores["mine"].reading() as snapshot:
+            assert isinstance(snapshot._cursor, SelectLimited)
+            assert any(snapshot._cursor._plans.values())
+        put(own, f"mine/{commit}", f"theirs/{commit}")
+        for name, fkeys_seen in seen.items():
+            fkeys_seen |= {f"c1:d1:{name}/{commit}/{each}" for each in (0, 1, "shared")}
 
 
 def test_no_rule_is_no_rows(whole: CatalogStore) -> None:

@@ -45,3 +45,32 @@ def test_in_an_environment_of_pytorch(workspace: Workspace, tmp_path: Path) -> N
     assert run.returncode == 0, run.stdout + run.stderr
     assert " passed" in run.stdout
     assert "skipped" not in run.stdout
+
+
+@pytest.mark.readers
+def test_the_client_alone(tmp_path: Path) -> None:
+    """Frames and their order need nothing else of Framesift; a class map says that it does."""
+    drawn = Drawn(tmp_path / "drawn")
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client" / "framesift").symlink_to(REPOSITORY / "framesift")
+    program = """\
+import sys
+from framesift.data import open_frames
+from framesift.data.torch import FrameSampler, TorchFrames
+from framesift.errors import MissingPackage
+frames = TorchFrames(open_frames(sys.argv[1]))
+print([tuple(frames[index][0].shape) for index in FrameSampler(frames, seed=1)])
+try:
+    TorchFrames(frames.frames, classes="cityscapes-19")
+except MissingPackage as error:
+    print(error)
+"""
+    run = subprocess.run(
+        [REPOSITORY / ".venv-readers" / "bin" / "python", "-c", program, drawn.folder],
+        cwd=tmp_path / "client", env={**os.environ, "PYTHONPATH": str(tmp_path / "client")},
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    shapes, error = run.stdout.splitlines()
+    assert shapes == str([(3, 64, 96)] * 7)
+    assert error.startswith("a class map needs all of Framesift")

@@ -25,7 +25,7 @@ from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
 from catalog.values import now
 from pipeline.datasets.frame_worth import Worth, worth_of
-from pipeline.datasets.improve import Improvement, improved_content
+from pipeline.datasets.improve import Improvement, improve_dataset, improved_content
 from pipeline.datasets.row_counts import class_matrix
 from pipeline.datasets.stores import Stores
 from pipeline.jobs.request import JobPaths, write_json
@@ -266,20 +266,31 @@ def test_frames_are_added_for_the_classes_that_are_given(validated: Validated) -
         models.improve("first", frames=5, classes=["cart"])
 
 
-def test_a_version_of_an_earlier_rule_is_not_made_again_by_another(validated: Validated) -> None:
-    """A record without the classes that frames were chosen for is refused, and says why."""
+def test_a_version_of_0_2_0_is_made_again_by_its_rule(validated: Validated) -> None:
+    """Its record names neither rule nor classes; its frames are unlike each other, and others."""
     many = validated.workspace
-    grown = Session(many, is_command=True).models.improve("first", frames=3).dataset
-    assert grown is not None
-    record_of = recorded_dataset(many.records, f"{grown.name}@{grown.version}")
-    with many.records.session() as session:
-        stored = session.get_one(Dataset, record_of.id)
-        *before, last = stored.question["extended"]
-        earlier = {key: value for key, value in last.items() if key != "classes"}
-        stored.question = {**stored.question, "extended": [*before, earlier]}
-    shutil.rmtree(grown.manifest)
-    with pytest.raises(InvalidInput, match="another version of Framesift chose its frames"):
-        rebuild_dataset(many, f"{grown.name}@{grown.version}")
+    stores = Stores(many.catalog, many.records)
+    few = recorded_dataset(many.records, "few@1")
+    weak = {"bicycle": 1.0, "car": 0.1}
+    settings = {
+        "frames": 9, "weak_classes": weak, "weak_slices": {}, "uncertainty": "first_uncertainty",
+        "split": "train", "per_scene": 3, "min_gap_s": 10.0, "seed": 0,
+    }  # fmt: skip
+    earlier = Improvement.of_record(settings)
+    grown, _ = improve_dataset(stores, few, earlier, [])
+    last = grown.question["extended"][-1]
+    assert {name: last[name] for name in settings} == settings
+    assert not {"rule", "classes"} & {*last}
+    now_, _ = improve_dataset(stores, few, Improvement(**settings), [])
+    assert now_.question["extended"][-1]["rule"] == "cover"
+    both = [
+        {*Manifest.read(Path(one.manifest)).frames["fkey"].to_pylist()} for one in (grown, now_)
+    ]
+    assert both[0] != both[1]
+    for one in (grown, now_):
+        shutil.rmtree(one.manifest)
+        again = rebuild_dataset(many, f"{one.name}@{one.version}")
+        assert again.content_id == one.content_id
 
 
 @pytest.mark.wide

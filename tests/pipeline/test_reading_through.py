@@ -1,10 +1,12 @@
 """A staging beside the readers of a job, who wait for what is coming, in caches of any size."""
 
+import json
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -241,6 +243,46 @@ def test_two_jobs_on_one_dataset_share_a_cache_that_is_too_small(
         ]
         for job in jobs:
             job.result(120)
+
+
+def test_what_made_room_for_awaited_files_comes_again_in_its_turn(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A process reads far ahead: what goes for its frames is not passed over."""
+    dataset, cache = make(workspace), tmp_path / "cache"
+    write_limits(cache, Limits(hard_bytes=size_of(dataset) // 4))
+    with (
+        beside(workspace, dataset, cache, SplitReading("all", start_after=1)) as staging,
+        staging.through() as through,
+    ):
+        assert staging.is_ready.wait(300)
+        here = files_of(Manifest.read(through.manifest))
+
+        def there() -> set[int]:
+            return {row for row in range(FRAMES) if all(Path(path).exists() for path in here[row])}
+
+        def read_until(row: int) -> None:
+            through.has_read(row - 1)
+            through.wait_for(here[row][0])  # which tells the staging at once
+
+        ahead = there()
+        through.begin(Reading(0, 1, 1, 0, FRAMES))
+        read_until(1)
+        read_until(2)
+        wait_until(lambda: max(there()) > max(ahead), 60)
+        ahead = there()
+        last = range(FRAMES - 3, FRAMES)
+        paths = [os.path.relpath(path, cache) for row in last for path in here[row]]
+        assert staging.place is not None
+        process = Path(staging.place.folder) / "readers" / "0-process.json"
+        waits = Reading(0, 1, 1, 0, None, waits=tuple(paths), process="process")
+        process.write_text(json.dumps(asdict(waits)))
+        wait_until(lambda: there() >= set(last), 60)
+        assert {4, 5} <= ahead - there()
+        process.unlink()
+        read_until(3)
+        wait_until(lambda: there() >= {4, 5}, 60)
+    assert staging.error is None
 
 
 def test_a_file_that_cannot_be_had_is_named(own_source: Workspace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.errors import SqlError
 from catalog.store import CatalogStore
 from query.run.run_sql import run_sql
-from tests.query.catalogs import listed_files, one, rows
+from tests.query.catalogs import in_memory, listed_files, one, rows
 
 
 def at(*parts: int) -> datetime:
@@ -163,6 +163,19 @@ def test_today_is_in_utc(store: CatalogStore) -> None:
     assert before - timedelta(seconds=1) <= now <= after
     assert before.date() <= today <= after.date()
     assert week == today - timedelta(days=7)
+
+
+def test_the_time_in_memory(store: CatalogStore) -> None:
+    """It is that of each statement, also where a cursor's transaction began with an earlier one."""
+    hot = in_memory(store)
+    text = "select current timestamp, 'current_timestamp', \"1\" from (values ('x')) as t(\"1\")"
+    for _ in range(3):
+        before = datetime.now(UTC).replace(tzinfo=None)
+        assert rows(hot, "select count(*) from metaocean") == [(len(listed_files()),)]
+        ((now, *texts),) = rows(hot, text)
+        assert texts == ["current_timestamp", "x"]
+        assert isinstance(now, datetime)
+        assert before <= now <= datetime.now(UTC).replace(tzinfo=None)
 
 
 def test_files_by_their_age(store: CatalogStore) -> None:

@@ -389,6 +389,22 @@ def test_a_file_is_found_by_name(cursor: Snapshot, memory: Snapshot) -> None:
                 statement = f"select fkey, size, filename from {view} where '{value}' = {name}"
                 assert len(rows_of(memory, statement, tables_of(memory))) == rows, statement
                 assert_same_rows(cursor, memory, statement)
+    (a, of_a), (b, of_b), *_, (z, of_z) = files
+    for view in ("metaocean", "metaocean_view"):
+        for condition, rows in (
+            (f"fkey = '{a}' or fkey = '{z}'", 2),
+            (f"fkey in ('{a}', '{a}', '{z} ', '{b}')", 2),
+            (f"(fkey = '{a}' or ('{z}' = fkey)) and fkey in ('{z}', '{b}')", 1),
+            (f"filename in ('{of_a} ', '{of_z}', '{of_b[:-1]}')", 2),
+            (f"filename = '{of_a}' or filename in ('{of_z}  ', '{of_a}')", 2),
+            (f"fkey = '{a}' or filename = '{of_z}'", 2),
+            (f"fkey = '{a}' or fkey > '{a}'", len(files)),
+            (f"not (fkey = '{a}' or fkey = '{z}')", len(files) - 2),
+            ("fkey in (" + ", ".join(f"'{fkey}'" for fkey, _ in files[:11]) + ")", 11),
+        ):
+            statement = f"select fkey, size, filename from {view} where {condition}"
+            assert len(rows_of(memory, statement, tables_of(memory))) == rows, statement
+            assert_same_rows(cursor, memory, statement)
     both = f"m.fkey = '{files[0][0]}' or m.filename = '{files[-1][1]}'"
     joined = "metaocean m left join t_weather w on w.fkey = m.fkey"
     for statement in (
@@ -401,9 +417,11 @@ def test_a_file_is_found_by_name(cursor: Snapshot, memory: Snapshot) -> None:
 
 
 @pytest.mark.wide
-def test_a_selection_finds_a_frame_by_its_fkey(cursor: Snapshot, memory: Snapshot) -> None:
-    """In memory by the hash where the fkey alone decides; the same frames as from files."""
-    a, b, *_ = [row[0] for row in cursor.execute("SELECT fkey FROM t_car ORDER BY 1").fetchall()]
+def test_a_selection_finds_frames_by_name(cursor: Snapshot, memory: Snapshot) -> None:
+    """In memory by the hash where fkey or name alone decide; the same frames as from files."""
+    (a, of_a), (b, of_b), *_ = cursor.execute(
+        "SELECT fkey, filename FROM metaocean WHERE fkey IN (SELECT fkey FROM t_car) ORDER BY 1"
+    ).fetchall()
     for where, is_hashed, fkeys in (
         (f"fkey = '{a}'", True, [a]),
         (f"'{b}' = frames.FKEY and car >= 0", True, [b]),
@@ -411,7 +429,12 @@ def test_a_selection_finds_a_frame_by_its_fkey(cursor: Snapshot, memory: Snapsho
         (f"fkey = '{a[:-1]}'", True, []),
         (f"fkey = '{a}' and fkey = '{b}'", True, []),
         (f"fkey = '{a}' and exists (select 1 from t_car c where c.fkey = '{b}')", True, [a]),
-        (f"fkey = '{a}' or fkey = '{b}'", False, [a, b]),
+        (f"fkey = '{a}' or fkey = '{b}'", True, [a, b]),
+        (f"(FKEY in ('{a}', '{b}', '{b}x'))", True, [a, b]),
+        (f"fkey = '{a}' or frames.scene = 'x'", False, [a]),
+        (f"not (fkey = '{a}' or not fkey = '{b}')", False, [b]),
+        (f"Filename = '{of_b}  '", True, [b]),
+        (f"'{of_a}' = filename or filename in ('{of_b} ', '{of_b[:-1]}')", True, [a, b]),
         (f"not (fkey <> '{b}')", False, [b]),
         (f"fkey in (select c.fkey from t_car c where c.fkey = '{b}')", False, [b]),
     ):
@@ -419,7 +442,9 @@ def test_a_selection_finds_a_frame_by_its_fkey(cursor: Snapshot, memory: Snapsho
         for snapshot in (cursor, memory):
             relation = relation_for(snapshot, question)
             condition, values = question_where(question, relation, snapshot)
-            assert ("fkey_hash" in condition) == (is_hashed and snapshot is memory), condition
+            assert ("_hash = " in condition or "_hashed" in condition) == (
+                is_hashed and snapshot is memory
+            ), condition
             frames = f"WITH frames AS ({relation.sql}) SELECT fkey FROM frames WHERE {condition}"
             rows = snapshot.execute(f"{frames} ORDER BY 1", values).fetchall()
             assert [fkey for (fkey,) in rows] == fkeys, where

@@ -5,8 +5,9 @@ from itertools import islice
 
 import pytest
 
+from framesift.data.epoch_order import epoch_order
 from pipeline import example_order
-from pipeline.example_order import Example, epoch_order, examples
+from pipeline.example_order import Example, examples
 from training.input.augmentation import is_mirrored
 from training.network import learning_rate
 from training.network.learning_rate import learning_rate_at

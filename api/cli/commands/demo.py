@@ -90,9 +90,14 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("demo"),
     frames: Annotated[int, typer.Option(min=8, help="Frames to draw.")] = 120,
     max_steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1200,
+    train: Annotated[
+        bool,
+        typer.Option(help="Train and validate; --no-train does without TensorFlow and Horovod."),
+    ] = True,
 ) -> None:
     """Run the main job end to end: ingest, query, select, stage, train, validate, report."""
-    need_installed("tensorflow", "horovod", "matplotlib")
+    if train:
+        need_installed("tensorflow", "horovod", "matplotlib")
     folder = folder.expanduser().absolute()
     _start_afresh(folder)
     run = _Demo(folder)
@@ -111,13 +116,19 @@ def demo(
     chosen = ["--range", "rd_normal_street=1:", "--sample", "200", "--seed", "1"]
     run.run("Make a dataset", ["dataset", "create", "streets", *chosen, *split])
     run.run("Stage it near the job", ["stage", "streets", "--prepare", "240x152"])
+    if train:
+        _train_and_validate(run, max_steps)
+        _show_scores(run)
+    _show_end(run, train)
+
+
+def _train_and_validate(run: _Demo, max_steps: int) -> None:
     # As many images as 300 steps of the usual 4 a worker: more steps learn the rare classes better.
     length = ["--batch-size", "1", "--max-steps", str(max_steps)]
-    train = ["train", "streets", "--workers", "2", *length]
-    run.run("Train with Horovod on 2 processes", [*train, "--name", "demo-train"])
+    training = ["train", "streets", "--workers", "2", *length, "--name", "demo-train"]
+    run.run("Train with Horovod on 2 processes", training)
     validate = ["validate", "demo-train", "streets", "--workers", "2", "--name", "demo-validate"]
     run.run("Validate, fanned out over 2 workers", validate)
-    _report(run)
 
 
 def _start_afresh(folder: Path) -> None:
@@ -134,10 +145,13 @@ def _start_afresh(folder: Path) -> None:
     shutil.rmtree(folder / "home", ignore_errors=True)
 
 
-def _report(run: _Demo) -> None:
+def _report_folder(run: _Demo) -> Path:
+    return JobPaths(run.home / "jobs" / "demo-validate").report
+
+
+def _show_scores(run: _Demo) -> None:
     training = read_json(JobPaths(run.home / "jobs" / "demo-train").model / "metrics.json")
-    report_folder = JobPaths(run.home / "jobs" / "demo-validate").report
-    report = read_json(report_folder / "report.json")
+    report = read_json(_report_folder(run) / "report.json")
     heading("What came out")
     absent = ", ".join(report["absent_classes"]) or "none"
     emit_table(
@@ -154,15 +168,20 @@ def _report(run: _Demo) -> None:
             ("classes that the validation set lacks", absent),
         ],
     )
+
+
+def _show_end(run: _Demo, trained: bool) -> None:
     heading("How long it took")
     total = sum(seconds for _, seconds in run.seconds)
     steps = [*run.seconds, ("together", total)]
     emit_table(("step", "s"), [(title, f"{seconds:.1f}") for title, seconds in steps])
     heading("Where things are, and what to try next")
-    stdout.print(f"report     {report_folder / 'report.html'}")
-    stdout.print(f"matrix     {report_folder / 'confusion_matrix.png'}")
+    if trained:
+        stdout.print(f"report     {_report_folder(run) / 'report.html'}")
+        stdout.print(f"matrix     {_report_folder(run) / 'confusion_matrix.png'}")
     stdout.print(f"home       {run.home}")
     scripts = shlex.quote(sysconfig.get_path("scripts"))
     stdout.print(f'\nexport PATH={scripts}:"$PATH" FRAMESIFT_HOME={shlex.quote(str(run.home))}')
     for line in NEXT:
-        stdout.print(line)
+        if trained or "demo-train" not in line:
+            stdout.print(line)
