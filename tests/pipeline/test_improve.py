@@ -272,7 +272,7 @@ def test_a_version_of_0_2_0_is_made_again_by_its_rule(validated: Validated) -> N
     stores = Stores(many.catalog, many.records)
     few = recorded_dataset(many.records, "few@1")
     weak = {"bicycle": 1.0, "car": 0.1}
-    settings = {
+    settings: dict[str, Any] = {
         "frames": 9, "weak_classes": weak, "weak_slices": {}, "uncertainty": "first_uncertainty",
         "split": "train", "per_scene": 3, "min_gap_s": 10.0, "seed": 0,
     }  # fmt: skip
