@@ -409,7 +409,7 @@ def test_preflights_and_studies(served: Served) -> None:
             job = session.query(Job).filter(Job.name == name).one()
             job.metrics = {"speedup_16_ranks": 1.8, "tables": [table, {"rows": 3}]}
     (workspace.jobs / "study-a" / "scaling.svg").write_text("<svg/>")
-    figure = "/v1/jobs/study-a/files/scaling.svg"
+    figure = "/jobs/study-a/files/scaling.svg"
     page = client.get("/jobs/study-a").text
     assert "<caption>Medians</caption>" in page
     assert "&lt;b&gt;1.8x&lt;/b&gt;" in page
