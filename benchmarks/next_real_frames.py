@@ -86,8 +86,10 @@ def run(root: Path | None, out: Path, seeds: int) -> None:
 
 def _order(seeds: int) -> Iterator[tuple[int, str]]:
     """Each cell, those of the comparison that matters first."""
-    names = [f"{choice}-{budget}" for choice in CHOICES for budget in BUDGETS]
-    for cells in (["first", *names[:6]], [*names[6:10], "all"], [*names[10:], "half", "reduced"]):
+    choices = (("random", "cover"), ("balanced", "spread"), ("label", "newest"), ("pixels",))
+    others = (["first"], ["all"], ["half", "reduced"], [])
+    for names, also in zip(choices, others, strict=True):
+        cells = [*also, *(f"{name}-{budget}" for name in names for budget in BUDGETS)]
         for seed in range(seeds):
             yield from ((seed, cell) for cell in cells)
 
