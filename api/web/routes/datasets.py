@@ -16,7 +16,7 @@ from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from api.services.session import Session
 from api.web.build.achieved import groups_of, leakage_of, splits_of
 from api.web.build.dataset_forms import division, extension, new_dataset
-from api.web.build.gaps import rows_of
+from api.web.build.gaps import lacks_of, rows_of
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
@@ -108,9 +108,10 @@ def get_gaps_part(
         split: session.statistics.gaps(_title(dataset), split=split or None, at_least=at_least)
         for split in ("", *splits)
     }
+    rows = rows_of(reports)
     context = {
         "dataset": dataset, "title": _title(dataset), "splits": splits,
-        "at_least": at_least, "rows": rows_of(reports),
+        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits),
     }  # fmt: skip
     return page(request, "_gaps.html", context)
 

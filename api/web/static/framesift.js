@@ -36,6 +36,23 @@ document.addEventListener("error", ({ target }) => {
   if (target instanceof Element && target.matches("img.over")) target.remove();
 }, true);
 
+// Times stand in UTC as they come; here they are in the reader's zone, with the exact one on hover.
+const inZone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function localize(part) {
+  for (const time of part.querySelectorAll("time[datetime]:not([data-zone])")) {
+    time.textContent = inZone.format(new Date(time.dateTime));
+    time.dataset.zone = "local";
+  }
+}
+
+localize(document);
+new MutationObserver((changes) => {
+  for (const { addedNodes } of changes) {
+    for (const node of addedNodes) if (node.firstElementChild) localize(node);
+  }
+}).observe(document.body, { childList: true, subtree: true });
+
 // <button data-bare>: takes what lies over the thumbnails away, and brings it back.
 const bare = document.querySelector("[data-bare]");
 
