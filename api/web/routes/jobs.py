@@ -249,9 +249,10 @@ def get_cell_frames(
     tags, report = confused.tags, session.jobs.report(name)
     validated = _model_of(report)
     shown = _look(session, validated, tags)
+    walked = shown.shown(truth=tags[0], predicted=tags[1])
     context = {
-        "confused": confused, "path": cell_path(name, truth, predicted),
-        "shown": shown, "view": shown.view,
+        "confused": confused, "path": cell_path(name, truth, predicted), "view": shown.view,
+        "walk": urlencode([("cell", name), *walked.pairs]),
     }  # fmt: skip
     if is_part(request):
         return page(request, "_cell_frames.html", context)

@@ -330,9 +330,7 @@ document.addEventListener("keydown", (event) => {
     box.click();
   } else if (event.key === "b" && marks) {
     if (box && !boxes().some((each) => each.checked)) box.checked = true;
-    marks.elements.tag.value = "quality";
-    marks.elements.value.value = "bad";
-    marks.requestSubmit();
+    markWith(marks, "quality", "bad");
   } else {
     return;
   }

@@ -67,6 +67,35 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "z") document.getElementById("undo")?.click();
 });
 
+// <button data-another>: one more tag to mark frames with, until they are marked.
+const another = document.querySelector("[data-another]");
+if (another) another.hidden = false;
+another?.addEventListener("click", () => {
+  const rows = another.form.querySelectorAll(".mark");
+  const row = rows[0].cloneNode(true);
+  for (const field of row.querySelectorAll("input")) {
+    field.value = "";
+    field.required = false;
+  }
+  rows[rows.length - 1].after(row);
+  row.querySelector("input").focus();
+});
+another?.form.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target === another.form && event.detail.successful) oneTag(another.form);
+});
+
+function oneTag(marking) {
+  for (const row of [...marking.querySelectorAll(".mark")].slice(1)) row.remove();
+}
+
+// Marks with this tag alone.
+function markWith(marking, tag, value) {
+  oneTag(marking);
+  marking.elements.tag.value = tag;
+  marking.elements.value.value = value;
+  marking.requestSubmit();
+}
+
 // <button data-copy="ID">: copies the text of the element of that id.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");

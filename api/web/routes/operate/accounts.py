@@ -22,10 +22,10 @@ router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
 
 _ENTRIES = 100
 _ROLES = {
-    "datauser": "reads",
-    "dataadmin": "reads, marks, makes datasets and jobs, adds sources",
-    "collectionadmin": "the same, of the collections that they are given",
-    "admin": "everything, users included",
+    "datauser": "reads the frames of their collections",
+    "collectionadmin": "makes datasets and jobs of their collections' frames, too",
+    "dataadmin": "reads and changes all data: tags, datasets, sources",
+    "admin": "everything, users and the audit log included",
 }
 """Each role that a user may have, and what it lets them do."""
 
