@@ -26,7 +26,7 @@ from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
 from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import cell_path, matrix_rows, question_path, shown_of
+from api.web.run.matrix import MOST_CHOSEN, cell_path, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -58,6 +58,9 @@ FindQuery = Annotated[
 ]
 
 _MOST_COMPARED = 6
+
+_SLICES = 100
+"""Slices of a report that a page lists, of each kind."""
 
 
 @router.get("/jobs", rule=READ)
@@ -187,9 +190,12 @@ def get_job_page(
     session: CurrentSession,
     log: LogQuery = "",
     find: FindQuery = "",
+    classes: Annotated[
+        list[str] | None, Query(alias="class", description="Classes of the confusion matrix.")
+    ] = None,
 ) -> Response:
     """A job: its state, curves, result, and the end of a log."""
-    fields = _shown(session, name)
+    fields = _shown(session, name, classes or ())
     job = fields["job"]
     may_draw = job.kind == "train" or (
         job.kind == "run" and (fields["curves"] or job.state not in FINISHED)
@@ -279,7 +285,20 @@ def _path(name: str) -> str:
     return f"/jobs/{quote(name, safe='')}"
 
 
-def _shown(session: Session, name: str) -> dict[str, Any]:
+def _worst(report: dict[str, Any]) -> dict[str, tuple[list[dict[str, Any]], int]]:
+    """The slices of a report by camera, scene and others: the worst ones, and how many more."""
+    worst = {}
+    for by, slices in report.get("slices", {}).items():
+        scored = sorted(slices, key=lambda one: one["miou"] if _is_number(one.get("miou")) else 2)
+        worst[by] = (scored[:_SLICES], len(scored[_SLICES:]))
+    return worst
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
         "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
@@ -288,7 +307,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "tables": tables_shown(job), "files": files_of(session.jobs.file_sizes(name)),
         "command": command_of(job), "figure": _figure_path(session, job),
         "scanned": _scanned(session, job),
-        "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
+        "report": None, "matrix": None, "model": None, "damage": "",
         "differences": None,
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
@@ -299,9 +318,9 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         return context
     except StorageError as error:
         return context | {"damage": str(error)}
-    columns, matrix = matrix_rows(report, name)
     return context | {
-        "report": report, "columns": columns, "matrix": matrix, "model": _scored(session, report),
+        "report": report, "matrix": matrix_of(report, name, classes[:MOST_CHOSEN]),
+        "slices": _worst(report), "chosen_classes": bool(classes), "model": _scored(session, report),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
     }  # fmt: skip
 
