@@ -88,7 +88,7 @@ def confused_frames(
 def place_in_cell(
     workspace: Workspace, file: Path, classes: Mapping[str, str], cell: tuple[str, str], fkey: str
 ) -> FramePlace | None:
-    """A frame's place among a cell's frames, as `confused_frames` orders them; None where it is none.
+    """A frame's place among a cell's frames in the order of `confused_frames`; None of others.
 
     The frames beside it are the nearest that the caller may see, of the 48 on each side.
 
@@ -110,7 +110,7 @@ def place_in_cell(
 
 
 def _rows(file: Path, truth: str, predicted: str) -> pa.Table:
-    """fkey and pixels of a cell's frames, most pixels first.
+    """The fkey and pixels of a cell's frames, most pixels first.
 
     Raises:
         StorageError: The file cannot be read.

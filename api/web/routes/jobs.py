@@ -35,6 +35,7 @@ from api.web.run.measured import (
     files_of,
     progress_of,
     short_progress,
+    slices_of,
     tables_shown,
     warnings_of,
 )
@@ -58,9 +59,6 @@ FindQuery = Annotated[
 ]
 
 _MOST_COMPARED = 6
-
-_SLICES = 100
-"""Slices of a report that a page lists, of each kind."""
 
 
 @router.get("/jobs", rule=READ)
@@ -285,19 +283,6 @@ def _path(name: str) -> str:
     return f"/jobs/{quote(name, safe='')}"
 
 
-def _worst(report: dict[str, Any]) -> dict[str, tuple[list[dict[str, Any]], int]]:
-    """The slices of a report by camera, scene and others: the worst ones, and how many more."""
-    worst = {}
-    for by, slices in report.get("slices", {}).items():
-        scored = sorted(slices, key=lambda one: one["miou"] if _is_number(one.get("miou")) else 2)
-        worst[by] = (scored[:_SLICES], len(scored[_SLICES:]))
-    return worst
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
 def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
@@ -320,7 +305,8 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
         return context | {"damage": str(error)}
     return context | {
         "report": report, "matrix": matrix_of(report, name, classes[:MOST_CHOSEN]),
-        "slices": _worst(report), "chosen_classes": bool(classes), "model": _scored(session, report),
+        "slices": slices_of(report), "chosen_classes": bool(classes),
+        "model": _scored(session, report),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
     }  # fmt: skip
 

@@ -349,6 +349,14 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert "quality of 18 frames is as before" in undone.text
     assert matching(browser.get("/?is.quality=bad").text) == 2
     assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
+    # Several tags at once; a row without a tag says nothing.
+    several = {"tag": ["quality", "Weather_seen", ""], "value": ["good", "fog", ""]}
+    part = browser.post("/marks", data={"fkey": fkeys[:1], **several}, headers=HERE | PART)
+    assert "Set quality=good, weather_seen=fog on 1 frame" in part.text
+    assert matching(browser.get("/?is.weather_seen=fog").text) == 1
+    part = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality, weather_seen of 1 frame are as before" in part.text
+    assert matching(browser.get("/?is.quality=bad").text) == 2
     # A note beside the mark, which has not changed.
     was = {"tag_was": "quality", "value_was": "bad", "note_was": ""}
     noted = form | was | {"fkey": fkeys[:1], "note": "look, again"}
