@@ -70,7 +70,7 @@ def test_targets_stand_beside_what_was_achieved(browser: TestClient) -> None:
     assert "Target against achieved" in page
     told = re.findall(r'aria-label="front_center: ([\d.]+) %, ([^,]*), target 90.0 %: ', page)
     (missed,) = [verdict for _, verdict in told]
-    assert ("too few" in missed) == (f"Not met: camera front_center" in page)
+    assert ("too few" in missed) == ("Not met: camera front_center" in page)
     covered = {"asked": "", "name": "covered", "method": "cover", "demands": "car=3,bicycle=9999"}
     made = browser.post("/new-dataset", data=covered, headers=HERE)
     assert made.status_code == 303, made.text

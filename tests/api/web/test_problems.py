@@ -115,9 +115,7 @@ def test_durations_have_a_unit_for_people(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-def test_datasets_are_found_by_a_part_of_their_name(
-    browser: TestClient, shared_home: Path
-) -> None:
+def test_datasets_are_found_by_a_part_of_their_name(browser: TestClient, shared_home: Path) -> None:
     """A page lists the newest hundred of many, stays small, and finds the others."""
     made = browser.post("/new-dataset", data={"asked": "", "name": "early-bird"}, headers=HERE)
     assert made.status_code == 303, made.text
@@ -173,7 +171,7 @@ def test_a_matrix_of_150_classes_shows_those_with_most_errors() -> None:
     matrix = [[0] * 150 for _ in names]
     for number in range(150):
         matrix[number][number] = 10**6 * (150 - number)
-        matrix[number][149 - number] += number
+        matrix[number][149 - number] += number**2
     report = {"confusion_matrix": matrix, "classes": names}
     shown = matrix_of(report, "v")
     assert (len(shown.columns), len(shown.rows), len(shown.others)) == (24, 24, 126)
