@@ -464,7 +464,7 @@ def test_the_map_shows_where_frames_were_taken(browser: TestClient) -> None:
         assert marked.status_code == 200, marked.text
     page = browser.get("/").text
     assert 'id="where"' in page
-    assert "<h2>Tags of own</h2>" in page
+    assert "<h2>Tags of own <small>" in page
     drawn = browser.get("/map", headers=PART).text
     cells = re.findall(r'<a href="([^"]+)" aria-label="1 frame at', drawn)
     assert len(cells) == 3
