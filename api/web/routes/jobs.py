@@ -26,7 +26,7 @@ from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
 from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import MOST_CHOSEN, cell_path, matrix_of, question_path, shown_of
+from api.web.run.matrix import MOST_SHOWN, cell_path, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -304,7 +304,7 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
     except StorageError as error:
         return context | {"damage": str(error)}
     return context | {
-        "report": report, "matrix": matrix_of(report, name, classes[:MOST_CHOSEN]),
+        "report": report, "matrix": matrix_of(report, name, classes[:MOST_SHOWN]),
         "slices": slices_of(report), "chosen_classes": bool(classes),
         "model": _scored(session, report),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),

@@ -14,11 +14,8 @@ from api.web.find.url_question import UrlQuestion
 _HEATS = 9
 """Shades of a cell, beside none."""
 
-_SHOWN = 24
-"""Classes of a matrix unless some are chosen: a cell takes 250 bytes of a page."""
-
-MOST_CHOSEN = 30
-"""Classes that may be chosen."""
+MOST_SHOWN = 40
+"""Classes of a matrix on a page."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def matrix_of(report: Mapping[str, Any], job: str, chosen: Collection[str] = ())
 
     present = [index for index in every if names[index] in chosen]
     if not present:
-        present = sorted(sorted(every, key=wrong_pixels, reverse=True)[:_SHOWN])
+        present = sorted(sorted(every, key=wrong_pixels, reverse=True)[:MOST_SHOWN])
     others = tuple(names[index] for index in every if index not in present)
     rows = []
     for truth in present:
