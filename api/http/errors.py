@@ -139,11 +139,11 @@ class _DiscoverJson(JSONResponse):
         return json.dumps(content).encode()
 
 
-def unexpected(error: Exception) -> JSONResponse:
+def unexpected(scope: Scope, error: Exception) -> Response:
     """The answer to a request that met an error of ours."""
     # The traceback is the server's log's: the client has no use for it.
     detail = f"unexpected {type(error).__name__}; the server's log says more"
-    return problem(500, "InternalError", detail)
+    return for_browser(Request(scope), problem(500, "InternalError", detail))
 
 
 def answer_to(scope: Scope, error: FramesiftError) -> JSONResponse:
@@ -176,10 +176,10 @@ def add_handlers(app: FastAPI) -> None:
         return for_browser(request, problem(422, "InvalidRequest", why))
 
     @app.exception_handler(UnicodeEncodeError)
-    async def _half_a_character(_request: Request, _error: UnicodeEncodeError) -> JSONResponse:
+    async def _half_a_character(request: Request, _error: UnicodeEncodeError) -> Response:
         # JSON can say "\\ud83d", which no file name and no database holds.
         detail = "a text holds half of a character (a lone surrogate); send whole ones"
-        return problem(422, "InvalidRequest", detail)
+        return for_browser(request, problem(422, "InvalidRequest", detail))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from api.services.accounts.callers import NOBODY_ASKED
+from api.web.moments import duration, moment
+from api.web.plain_words import in_plain_words
 
 NAVIGATION = (("/", "Find"), ("/datasets", "Build"), ("/jobs", "Run"), ("/operate", "Operate"))
 """Path and title of each page that the navigation names."""
@@ -126,5 +128,8 @@ def _templates() -> Environment:
     environment.globals["asset"] = asset
     environment.filters["path"] = _path_of
     environment.filters["value"] = _value
+    environment.filters["plain_words"] = in_plain_words
+    environment.filters["moment"] = moment
+    environment.filters["duration"] = duration
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment

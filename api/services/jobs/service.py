@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
     from pipeline.runs.job_order import JobOrder
+    from query.frames.frame_place import FramePlace
 
 
 class Jobs(Service):
@@ -348,10 +349,26 @@ class Jobs(Service):
         """
         from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
 
-        classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
-        path = self.file(name, "frame_cells.parquet").path
+        path, classes = self._cells(name)
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
+
+    def place_in_cell(
+        self, name: str, truth: str, predicted: str, fkey: str
+    ) -> "FramePlace | None":
+        """The place of a frame among those of a cell; None where it is none of them.
+
+        Raises as `confused_frames` does.
+        """
+        from api.services.jobs.confused_frames import place_in_cell
+
+        path, classes = self._cells(name)
+        return place_in_cell(self._workspace, path, classes, (truth, predicted), fkey)
+
+    def _cells(self, name: str) -> "tuple[Path, dict[str, str]]":
+        """The file of a validation's cells, and tag and name of each of its classes."""
+        classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
+        return self.file(name, "frame_cells.parquet").path, classes
 
     @property
     def _account(self) -> str | None:

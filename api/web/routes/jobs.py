@@ -26,7 +26,7 @@ from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
 from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import cell_path, matrix_rows, question_path, shown_of
+from api.web.run.matrix import MOST_SHOWN, cell_path, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -35,6 +35,7 @@ from api.web.run.measured import (
     files_of,
     progress_of,
     short_progress,
+    slices_of,
     tables_shown,
     warnings_of,
 )
@@ -187,9 +188,12 @@ def get_job_page(
     session: CurrentSession,
     log: LogQuery = "",
     find: FindQuery = "",
+    classes: Annotated[
+        list[str] | None, Query(alias="class", description="Classes of the confusion matrix.")
+    ] = None,
 ) -> Response:
     """A job: its state, curves, result, and the end of a log."""
-    fields = _shown(session, name)
+    fields = _shown(session, name, classes or ())
     job = fields["job"]
     may_draw = job.kind == "train" or (
         job.kind == "run" and (fields["curves"] or job.state not in FINISHED)
@@ -249,9 +253,10 @@ def get_cell_frames(
     tags, report = confused.tags, session.jobs.report(name)
     validated = _model_of(report)
     shown = _look(session, validated, tags)
+    walked = shown.shown(truth=tags[0], predicted=tags[1])
     context = {
-        "confused": confused, "path": cell_path(name, truth, predicted),
-        "shown": shown, "view": shown.view,
+        "confused": confused, "path": cell_path(name, truth, predicted), "view": shown.view,
+        "walk": urlencode([("cell", name), *walked.pairs]),
     }  # fmt: skip
     if is_part(request):
         return page(request, "_cell_frames.html", context)
@@ -278,7 +283,7 @@ def _path(name: str) -> str:
     return f"/jobs/{quote(name, safe='')}"
 
 
-def _shown(session: Session, name: str) -> dict[str, Any]:
+def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
         "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
@@ -287,7 +292,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "tables": tables_shown(job), "files": files_of(session.jobs.file_sizes(name)),
         "command": command_of(job), "figure": _figure_path(session, job),
         "scanned": _scanned(session, job),
-        "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
+        "report": None, "matrix": None, "model": None, "damage": "",
         "differences": None,
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
@@ -298,9 +303,10 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         return context
     except StorageError as error:
         return context | {"damage": str(error)}
-    columns, matrix = matrix_rows(report, name)
     return context | {
-        "report": report, "columns": columns, "matrix": matrix, "model": _scored(session, report),
+        "report": report, "matrix": matrix_of(report, name, classes[:MOST_SHOWN]),
+        "slices": slices_of(report), "chosen_classes": bool(classes),
+        "model": _scored(session, report),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
     }  # fmt: skip
 

@@ -28,6 +28,9 @@ _MOST_WARNINGS = 20
 
 _MOST_FILES = 200
 
+_MOST_SLICES = 100
+"""Slices of each kind, such as scenes, that a page lists."""
+
 
 def progress_of(job: JobBody) -> Progress:
     """How far a job is."""
@@ -64,6 +67,17 @@ def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str
 def warnings_of(job: JobBody) -> list[str]:
     """What a job's program warns of, or what it wrote that cannot be used."""
     return [_cut(str(warning)) for warning in list_of(job.metrics, "warnings")[:_MOST_WARNINGS]]
+
+
+def slices_of(report: Mapping[str, Any]) -> dict[str, tuple[list[dict[str, Any]], int]]:
+    """The slices of a report by kind, and how many more there are; of too many the worst."""
+    shown = {}
+    for by, slices in report.get("slices", {}).items():
+        listed = list(slices)
+        if len(listed) > _MOST_SLICES:
+            listed.sort(key=lambda one: 2 if (miou := number_of(one, "miou")) is None else miou)
+        shown[by] = listed[:_MOST_SLICES], len(listed[_MOST_SLICES:])
+    return shown
 
 
 def tables_shown(job: JobBody) -> list[Table]:
