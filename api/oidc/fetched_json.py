@@ -49,7 +49,7 @@ class Fetcher:
     """The provider's URL, for errors."""
     ca_bundle: Path | None = None
     """PEM file of authorities to trust besides the system's."""
-    timeout_s: float = field(default=TIMEOUT_S)
+    timeout_s: float = field(default_factory=lambda: TIMEOUT_S)
 
     def check(self) -> None:
         """Read the authorities now: what is wrong with them is said before anyone logs in.
