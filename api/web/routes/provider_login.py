@@ -12,7 +12,14 @@ from api.http.rules import OPEN, Api
 from api.web.login_page import BY_PROVIDER, login_page
 from api.web.pages import HEADERS, elsewhere, own_path
 from api.workspace import Workspace
-from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated, NotFound
+from catalog.errors import (
+    FramesiftError,
+    InvalidInput,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    ProviderFails,
+)
 
 if TYPE_CHECKING:  # imported where a provider is set
     from cryptography.fernet import Fernet
@@ -39,7 +46,7 @@ async def get_provider_login(
     pending = PendingLogin(back, own_path(target) if len(target) <= _LONGEST_TARGET else "/")
     try:
         url = await logins.flow.url(pending)
-    except FramesiftError as error:
+    except ProviderFails as error:
         return await login_page(request, target, wrong=error)
     answer = RedirectResponse(url, 303, HEADERS)
     answer.set_cookie(
@@ -61,16 +68,17 @@ async def get_provider_answer(
     from api.oidc.pending_login import PendingLogin
 
     _logins(request)
+    cipher = _cipher(request)
     authentication: Authentication = request.state.authentication
     target = "/"
     try:
         sealed = request.cookies.get(_cookie_name(request), "")
-        pending = PendingLogin.unsealed(_cipher(request), sealed, state)
+        pending = PendingLogin.unsealed(cipher, sealed, state)
         target = pending.target
         if error or not code:
             raise _refused(error)
         token = await authentication.log_in_by_provider(request.state.context, pending, code, iss)
-    except FramesiftError as reason:
+    except (NotAuthenticated, NotAllowed, InvalidInput, ProviderFails) as reason:
         answer = await login_page(request, target, wrong=reason)
     else:
         answer = elsewhere(target)
