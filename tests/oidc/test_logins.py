@@ -334,6 +334,7 @@ def test_settings_that_are_wrong(tmp_path: Path, settings: dict[str, str], why: 
     with pytest.raises(InvalidInput) as caught:
         configured_logins(made, authenticates=True)
     assert why in str(caught.value)
+    table.write_text(TABLE)
     right = Settings(**whole)  # type: ignore[arg-type]
     assert configured_logins(right, authenticates=True) is not None
     with pytest.raises(InvalidInput, match="--no-auth"):
