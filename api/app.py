@@ -52,6 +52,7 @@ from api.http.routes import (
     models,
     policies,
     predictions,
+    questions,
     scans,
     selections,
     sources,
@@ -77,8 +78,10 @@ from api.web.routes import datasets as dataset_pages
 from api.web.routes import find, login, pictures, provider_login, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
+from api.web.routes import questions as question_pages
 from api.web.routes.operate import accounts as account_pages
 from api.web.routes.operate import catalog as catalog_pages
+from api.web.routes.operate import sources as source_pages
 from api.web.same_origin import SameOrigin
 from api.workspace import Workspace
 
@@ -105,6 +108,7 @@ ROUTERS = (
     classes.router,
     statistics.router,
     selections.router,
+    questions.router,
     sql.router,
     frames.router,
     predictions.router,
@@ -134,9 +138,11 @@ ROUTERS = (
     provider_login.router,
     find.router,
     frame_pages.router,
+    question_pages.router,
     pictures.router,
     dataset_pages.router,
     job_pages.router,
+    source_pages.router,
     catalog_pages.router,
     account_pages.router,
 )

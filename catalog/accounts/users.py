@@ -161,6 +161,7 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
 
     from catalog.records.automation.tables import Trigger, Webhook
     from catalog.records.policy_tables import Policy
+    from catalog.records.question_tables import SavedQuestion
     from catalog.records.tables import Dataset
     from catalog.records.versions import new_version
 
@@ -170,7 +171,7 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
             collection.version = new_version()
         with _an_admin_left(session, user):
             session.delete(user)
-            for kind in (Dataset, Policy, Trigger, Webhook):
+            for kind in (Dataset, Policy, SavedQuestion, Trigger, Webhook):
                 theirs = kind.account == user.account
                 session.execute(update(kind).where(theirs).values(owner=""))
     return user

@@ -12,6 +12,7 @@ from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.services.session import Session
 from api.web.find.facets import groups_of, moved_of, steps_of
+from api.web.find.first_steps import first_steps
 from api.web.find.position_map import map_of
 from api.web.find.shown import chips_of, condition_of, copies_of
 from api.web.find.url_question import UrlQuestion
@@ -32,6 +33,9 @@ _CELLS = 40
 MARK = "quality"
 """The tag that one key sets."""
 
+_SAVED = 12
+"""Saved questions that the page without a question names."""
+
 _COLUMNS = ("scene", "camera", "frame_number", "filename")
 
 
@@ -45,6 +49,9 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     tags = session.tags.by_creation(at=search.at)
     families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
     context |= {"models": session.pictures.models(), "sizes": SIZES}
+    is_empty = context["report"].frames == 0 and not search.pairs
+    context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
+    context["steps"] = first_steps(session) if is_empty else None
     return page(request, "find.html", context | {"families": families})
 
 

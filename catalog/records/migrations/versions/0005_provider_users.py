@@ -1,14 +1,14 @@
 """Users whom an OpenID provider knows.
 
-Revision ID: r0004
-Revises: r0003
+Revision ID: r0005
+Revises: r0004
 """
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "r0004"
-down_revision = "r0003"
+revision = "r0005"
+down_revision = "r0004"
 branch_labels = None
 depends_on = None
 
