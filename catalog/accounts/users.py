@@ -270,7 +270,7 @@ def _check_password(password: str) -> None:
 
 @contextmanager
 def _an_admin_left(session: "Session", user: "User") -> Iterator[None]:
-    """Undo a change of a user that leaves no admin, or none with a password where one was."""
+    """Undo a change of a user that leaves no admin, or nobody who manages without a provider."""
     from sqlalchemy import select
 
     from catalog.records.user_tables import User
@@ -284,7 +284,8 @@ def _an_admin_left(session: "Session", user: "User") -> Iterator[None]:
             f"user '{user.name}' is the last admin; make another one first: "
             "framesift user roles NAME admin"
         )
-    if had_password and not any(map(_is_admin_with_password, others)):
+    has_provider = any(other.subject is not None for other in others)
+    if had_password and has_provider and not any(map(_is_admin_with_password, others)):
         raise InvalidInput(
             f"user '{user.name}' is the last admin with a password; give another admin one first: "
             "framesift user passwd NAME"
