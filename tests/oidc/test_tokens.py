@@ -72,7 +72,9 @@ def test_no_signature_and_confused_keys_are_refused(honest: Issuer) -> None:
         assert "algorithm" in refused(provider, unsigned(honest, {"alg": none, "kid": "r1"}))
     signed = unsigned(honest, {"alg": "HS256", "kid": "r1"}).removesuffix(".")
     # joserfc refuses to sign so.
-    public = honest.keys[0].as_pem(private=False)
+    honest_key = honest.keys[0]
+    assert isinstance(honest_key, RSAKey)
+    public = honest_key.as_pem(private=False)
     mac = base64.urlsafe_b64encode(hmac.digest(public, signed.encode(), "sha256"))
     by_secret = f"{signed}.{mac.rstrip(b'=').decode()}"
     assert "algorithm HS256" in refused(provider, by_secret)
