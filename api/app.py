@@ -72,9 +72,10 @@ from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping
 from api.server.ticker import jobs_driven
+from api.services.accounts.configured_logins import configured_logins
 from api.settings import Settings
 from api.web.routes import datasets as dataset_pages
-from api.web.routes import find, login, pictures, static_files
+from api.web.routes import find, login, pictures, provider_login, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
 from api.web.routes import questions as question_pages
@@ -134,6 +135,7 @@ ROUTERS = (
     audit.router,
     static_files.router,
     login.router,
+    provider_login.router,
     find.router,
     frame_pages.router,
     question_pages.router,
@@ -207,6 +209,7 @@ def create_app(
         file_bytes=settings.max_file_mb << 20,
     )
     app.add_middleware(SameOrigin)
+    app.state.provider_logins = configured_logins(settings, authenticates=authenticates)
     app.add_middleware(Authentication, authenticates=authenticates, changes=changes or Changes())
     app.add_middleware(Resolver)
     if hosts is not None:

@@ -36,6 +36,7 @@ from catalog.errors import (
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
+    ProviderFails,
     RemovalRefused,
     ServerBusy,
     SourceFails,
@@ -77,6 +78,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     JobFailed: 500,
     StagingCancelled: 409,
     EngineFailed: 502,
+    ProviderFails: 503,
 }
 """Found along an error class's MRO, so that a subclass needs no entry of its own."""
 
@@ -103,7 +105,7 @@ def problem(
 
 def headers_of(error: FramesiftError) -> dict[str, str]:
     """Headers that an error's answer has: when to ask again."""
-    if isinstance(error, LoginThrottled | ServerBusy | StoreAway):
+    if isinstance(error, LoginThrottled | ServerBusy | StoreAway | ProviderFails):
         return {"Retry-After": str(max(1, round(error.wait_s)))}
     return {"Retry-After": "1"} if isinstance(error, CatalogBusy) else {}
 

@@ -61,7 +61,7 @@ def page(
         {
             "caller": caller,
             "user": caller.user if caller is not None else "",
-            "may_log_out": caller is not None and caller is not NOBODY_ASKED,
+            "may_log_out": _may_log_out(of_request),
             "may_write": caller is not None and caller.may("write") and caller.sees_all,
             "navigation": NAVIGATION,
             "here": request.url.path,
@@ -73,9 +73,21 @@ def page(
     return HTMLResponse(text, status, {**HEADERS, **(headers or {})})
 
 
+def _may_log_out(context: Any) -> bool:
+    """Return whether a session ends by a logout: not that of a proxy, nor where nobody logs in."""
+    is_known = context is not None and context.caller not in (None, NOBODY_ASKED)
+    return is_known and not context.proxy_user
+
+
 def elsewhere(path: str) -> Response:
     """Have the browser open a path of this server."""
     return RedirectResponse(path, 303, HEADERS)
+
+
+def own_path(path: str) -> str:
+    """The path to go on to; "/" where it might lead to another server."""
+    is_own = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
+    return path if is_own else "/"
 
 
 def gone_on(request: Request, path: str) -> Response:

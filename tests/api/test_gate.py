@@ -116,6 +116,8 @@ def routes(router: Any) -> list[tuple[str, str]]:
 OPEN_STATUSES = {
     ("GET", "/auth/v1/token"): 401, ("HEAD", "/auth/v1/token"): 401,
     ("POST", "/login"): 403,  # it comes from no page of the server
+    ("GET", "/login/oidc"): 404,  # no provider is set
+    ("GET", "/login/oidc/callback"): 404,
     ("GET", "/static/{name}"): 404,
 }  # fmt: skip
 """What open routes answer to a request that says nothing; else 200."""
@@ -139,6 +141,7 @@ def test_every_route_is_refused_without_a_token(house: House) -> None:
         assert answer.headers["www-authenticate"] in ("Basic", "Bearer")
     assert {
         "/healthz", "/readyz", "/auth/v1/token", "/openapi.json", "/docs", "/login",
+        "/login/oidc", "/login/oidc/callback",
         "/static/{name}",
     } == OPEN  # fmt: skip
 
