@@ -125,7 +125,7 @@ test-fresh: setup
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 # What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
-# and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
+# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
 # more, once for each Python and its pins. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
@@ -140,6 +140,8 @@ wheels: dist/.built $(HOROVOD_BUILT)
 dist/.built: $(UV)
 	rm -rf dist
 	$(UV) build --quiet --all-packages --no-create-gitignore --out-dir dist
+	$(UV) export --quiet --frozen --no-hashes --no-header --all-extras --no-extra dev --no-extra train-gpu \
+		--no-emit-workspace --output-file dist/constraints.txt
 
 $(HOROVOD_BUILT): | $(UV)
 	rm -rf build/horovod
