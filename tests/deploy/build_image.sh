@@ -20,10 +20,19 @@ if ! images inspect localhost/debian:bookworm >/dev/null 2>&1; then
   rm -rf "$folder/debian" "$folder/context"
 fi
 
-# What a machine behind a proxy needs for pip: its authorities and its configuration, for the build.
+# What pip needs on a machine behind a proxy: its authorities and its configuration, for the build.
+# By other names: a package that is installed writes the usual one.
 volumes=()
-for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf /etc/xdg/pip "${PIP_FIND_LINKS:-}" /opt/pypi /opt/pypi-more; do
-  [ -n "$file" ] && [ -e "$file" ] && volumes+=(--volume "$file:$file:ro")
+mounted() { [ ! -e "$1" ] || volumes+=(--volume "$1:$2:ro"); }
+printf '[global]\ncert = /run/authorities.crt\n' >"$folder/pip.conf"
+mounted "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" /run/authorities.crt
+mounted "$folder/pip.conf" /etc/pip.conf
+mounted /etc/xdg/pip /etc/xdg/pip
+mounted "${HOME}/.config/pip" /root/.config/pip
+# Folders that it names, as an index's or as one of wheels.
+for named in $(python3 -m pip config list 2>/dev/null | grep -oE '(file://)?/[^ '"']+"); do
+  named=${named#file://} && named=${named%/simple}
+  [ ! -d "$named" ] || mounted "$named" "$named"
 done
 images bud --format docker --layers --tag "$name" --build-arg BASE=localhost/debian:bookworm \
   "${volumes[@]}" "${@:5}" --file "$containerfile" "$context"
