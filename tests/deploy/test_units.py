@@ -71,7 +71,7 @@ def test_units_are_locked_in(tmp_path: Path) -> None:
 
 
 def test_the_server_has_time_to_stop() -> None:
-    """systemd waits longer than --drain and --shutdown-timeout take."""
+    """The manager waits longer than --drain and --shutdown-timeout take."""
     text = (_UNITS / "framesift-server.service").read_text("utf-8")
     (waits,) = re.findall(r"TimeoutStopSec=(\d+)", text)
     parts = re.findall(r"--(?:drain|shutdown-timeout) (\d+)", text)
