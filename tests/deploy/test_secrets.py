@@ -2,7 +2,9 @@
 
 import configparser
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,6 +13,7 @@ import yaml
 
 from tests.api.servers import framesift
 from tests.deploy.deployed import DEPLOY
+from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, USER, postgres
 
 _SCRIPT = DEPLOY / "compose" / "secrets.sh"
@@ -73,3 +76,23 @@ def test_the_password_is_read_from_a_service_file(
     refused = framesift(tmp_path / "home", "info", variables=places)
     assert refused.returncode == 1
     assert "password" in refused.stderr
+
+
+@pytest.mark.wide
+def test_the_bucket_is_made_once(tmp_path: Path) -> None:
+    """By compose's program, with the keys of its file; a second time it makes none."""
+    assert made(tmp_path / "secrets").returncode == 0
+    server = moto()
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    (program,) = compose["services"]["bucket"]["command"]
+    assert "http://s3:8333" in program
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace("http://s3:8333", server.endpoint)],
+            env=inherited | {"AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "secrets" / "s3_keys")},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    buckets = [bucket["Name"] for bucket in server.client().list_buckets()["Buckets"]]
+    assert buckets.count("framesift") == 1
