@@ -90,23 +90,21 @@ def home(server_image: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(image: Image, home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The image's own command on the demo's home; the process and its number 1's."""
     own = [*image.config["Entrypoint"], *image.config["Cmd"]]
-    process = image.run(home, *own, FRAMESIFT_HOME="/srv/framesift/demo/home")
+    with image.run(home, *own, FRAMESIFT_HOME="/srv/framesift/demo/home") as process:
 
-    def first() -> int:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        assert process.poll() is None
-        return int(children[0]) if children else 0
+        def first() -> int:
+            """Number of the process that is number 1 inside, once tini is; 0 before."""
+            assert process.poll() is None
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            number = int(children[0]) if children else 0
+            is_tini = number and Path(f"/proc/{number}/comm").read_text().strip() == "tini"
+            return number if is_tini else 0
 
-    def is_tini() -> bool:
-        number = first()
-        return number > 0 and Path(f"/proc/{number}/comm").read_text().strip() == "tini"
-
-    try:
-        wait_until(is_tini)
-        yield process, first()
-    finally:
-        process.kill()
-        process.communicate()
+        try:
+            wait_until(lambda: first() > 0)
+            yield process, first()
+        finally:
+            process.kill()
 
 
 def inside(image: Image, number: int, *command: str) -> "subprocess.CompletedProcess[str]":
