@@ -8,6 +8,8 @@ others; these and a budget more, chosen by `improve`, at random, or class-balanc
 of the class that is in the fewest frames); all frames of the others; and half of them, chosen by
 `reduce` or at random. Differences are paired by seed, with intervals of 95 % by Student's t. A seed
 that has its result is not run again; each takes two to three minutes of CPU.
+
+`--data camvid` does the like on real frames: benchmarks.next_real_frames.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from scipy import stats
 
 from api.schemas.new_datasets import NewDataset
 from api.services.datasets.new_dataset import make_dataset, stores_of
+from benchmarks import next_real_frames
 from catalog.tags.model_scores import write_scores
 from pipeline.datasets.improve import HeldOutSplit, Improvement, improve_dataset
 from pipeline.datasets.reduce import Reduction, reduce_dataset
@@ -42,6 +45,7 @@ from training import merge_predictions, merge_scores
 
 FRAMES, FIRST, BUDGET = 96, 12, 16
 STEPS = 300
+SEEDS = 5
 SMALLER = 4
 HEIGHT_PX, WIDTH_PX = 64, 104
 PAIRS = (
@@ -53,13 +57,20 @@ PAIRS = (
 def main() -> None:
     """Run the seeds that have no result yet, and print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--data", choices=("sample", "camvid"), default="sample")
+    parser.add_argument("--seeds", type=int, help="10 of camvid, else 5.")
+    parser.add_argument("--out", type=Path, default=Path("next_training_data"))
     flags = parser.parse_args()
+    if flags.data == "camvid":
+        root = os.environ.get("CAMVID_ROOT")
+        next_real_frames.run(
+            None if root is None else Path(root), flags.out, flags.seeds or next_real_frames.SEEDS
+        )
+        return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     write_sample_data(flags.out / "a2d2", frames=FRAMES, reduced=SMALLER)
     results = []
-    for seed in range(flags.seeds):
+    for seed in range(flags.seeds or SEEDS):
         path = flags.out / f"seed-{seed}.json"
         if not path.exists():
             path.write_text(json.dumps(_seed(flags.out, seed)))
@@ -103,7 +114,7 @@ def _seed(out: Path, seed: int) -> Mapping[str, float]:
     weak = {row["tag"]: 1 - (row["iou"] or 0) for row in report["per_class"]}
     cameras = {row["camera"]: 1 - (row["miou"] or 0) for row in report["slices"]["camera"]}
     wanted = Improvement(BUDGET, weak, {"camera": cameras}, "first_uncertainty", "all", seed=seed)
-    grown = improve_dataset(stores, small, wanted, [HeldOutSplit(whole, "validation")])
+    grown, _ = improve_dataset(stores, small, wanted, [HeldOutSplit(whole, "validation")])
     of_grown = set(Manifest.read(Path(grown.manifest)).frames["fkey"].to_pylist())
     improved = np.array([row for row in train if names[row] in of_grown])
     assert len(improved) == FIRST + BUDGET

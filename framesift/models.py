@@ -1,6 +1,6 @@
 """Models that trainings and programs made."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -47,6 +47,7 @@ class Models:
         per_scene: int | None = None,
         min_gap_s: float | None = None,
         seed: int = 0,
+        classes: Sequence[str] = (),
         at: int | None = None,
     ) -> Mapping[str, Any]:
         """Add the frames that a model lacks to what it was trained on, as a new version.
@@ -58,20 +59,23 @@ class Models:
             per_scene: Most of one scene.
             min_gap_s: They are at least so far from frames that are validated with [s].
             seed: Decides between frames that are worth the same.
+            classes: Names or tags of the classes that frames are chosen for; all, each by how weak
+                the model is in it, when empty.
             at: The catalog snapshot that they are of; the newest when None.
 
         Returns:
             ``dataset``, the new version, whose ["report"]["expects"] says how weak the model is in
             each class and in how many frames it was, and comes; ``validation``, the job that said
-            so; ``to_label``, fkeys. ``dataset`` is None where no frame was added: none was asked
-            for, or ``nothing_added`` says why.
+            so; ``to_label``, fkeys; ``reasons``, why each frame was chosen, in words and numbers.
+            ``dataset`` is None where no frame was added: none was asked for, or ``nothing_added``
+            says why.
 
         Raises:
             NotFound: There is no such model.
             InvalidQuestion: It has no finished validation, or there is nothing to add or to label.
         """
         request: dict[str, Any] = {"frames": frames, "label": label, "seed": seed}
-        request |= {"per_scene": per_scene, "min_gap_s": min_gap_s}
+        request |= {"classes": list(classes), "per_scene": per_scene, "min_gap_s": min_gap_s}
         body = {key: value for key, value in request.items() if value is not None}
         path = f"/v1/models/{quote(name, safe='')}/improvements"
         return self._transport.json("POST", path, body, query={"at": at}, creates=True)

@@ -285,9 +285,32 @@ def _headline(report: dict[str, Any]) -> dict[str, Any]:
         "skipped_frames": len(report["skipped_frames"]),
         "warnings": report["warnings"],
         "absent_classes": len(report["absent_classes"]),
+        "weakest": _weakest(report),
         "below": [row for row in report["thresholds"] if not row["reached"]],
         **_compared(report["comparison"]),
     }
+
+
+_MOST_WEAK = 3
+
+
+def _weakest(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The classes with truth that are found worst, by tag, and what most of their pixels become."""
+    classes, matrix = report["per_class"], report["confusion_matrix"]
+    with_truth = [c for c, row in enumerate(classes) if row["truth_pixels"]]
+    weakest = []
+    for c in sorted(with_truth, key=lambda c: float(classes[c]["iou"]))[:_MOST_WEAK]:
+        others = [pixels if other != c else 0 for other, pixels in enumerate(matrix[c])]
+        most = max(others)
+        weakest.append(
+            {
+                "class": classes[c]["tag"],
+                "iou": classes[c]["iou"],
+                "taken_for": classes[others.index(most)]["tag"] if most else None,
+                "share": most / classes[c]["truth_pixels"],
+            }
+        )
+    return weakest
 
 
 def _compared(comparison: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
 from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
+from catalog.text.bounded import Few, Name
 from query.sets.min_gap import MIN_GAP_S
 
 _MOST_FRAMES = 1_000_000
@@ -37,8 +38,36 @@ class NewImprovement(Schema):
         allow_inf_nan=False,
         description="They are at least so far from frames that are validated with [s].",
     )
+    classes: Few[Name] = Field(
+        default=(),
+        description="Classes that frames are chosen for, by name or tag, as the validation's "
+        "report has them; all, each by how weak the model is in it, when empty.",
+        examples=[["bicyclist", "pedestrian"]],
+    )
     seed: int = Field(
         default=0, ge=0, description="Decides between frames that are worth the same."
+    )
+
+
+class FrameReason(Schema):
+    """Why a frame was chosen."""
+
+    fkey: str = Field(examples=[EXAMPLE_FKEY])
+    reason: str = Field(
+        description="In words.",
+        examples=["predicted 2,100 pixels of bicyclist, 61 % uncertain"],
+    )
+    pixels: dict[str, int] = Field(
+        description="Of the classes that it was chosen for, by tag, most first, three at most.",
+        examples=[{"bicyclist": 2100}],
+    )
+    predicted: bool = Field(
+        description="The pixels are what the model's prediction lets expect; else the label's."
+    )
+    uncertainty: float | None = Field(
+        description="How unsure the model was of it, 0 to 1; null where its scores were not "
+        "imported.",
+        examples=[0.61],
     )
 
 
@@ -61,4 +90,8 @@ class ImprovementBody(Schema):
     to_label: list[str] = Field(
         description="fkeys of unlabelled frames that are most worth a label.",
         examples=[[EXAMPLE_FKEY]],
+    )
+    reasons: list[FrameReason] = Field(
+        description="Why each frame was chosen, those that are added first, then those to label; "
+        "of each, those first that add most."
     )

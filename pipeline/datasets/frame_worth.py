@@ -45,10 +45,9 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
     # Squared: a frame that has one class never found is worth more than one with many so-so ones.
     of_classes = (weak**2) @ (pixels > 0) / max(float((weak**2).sum()), 1e-9)
     parts = [of_classes] if pixels.any() else []
-    sliced = [tag for tag, of in known.weak_slices.items() if of and tag in pool.column_names]
-    if sliced:
-        weak_slices = [_weakness(pool[tag], known.weak_slices[tag]) for tag in sliced]
-        parts.append(np.mean(weak_slices, axis=0))
+    slices = weakness_of_slices(pool, known)
+    if slices is not None:
+        parts.append(slices)
     if known.uncertainty in pool.column_names:
         unsure = pool[known.uncertainty].cast(pa.float64())
         usual = pc.mean(unsure).as_py() or 0.0
@@ -56,6 +55,15 @@ def worth_of(pool: pa.Table, pixels: Reals, classes: Sequence[str], known: Worth
     if not parts:
         return np.zeros(len(pool))
     mean: Reals = np.mean(parts, axis=0)
+    return mean
+
+
+def weakness_of_slices(pool: pa.Table, known: Worth) -> Reals | None:
+    """(frames,) float64: the mean weakness in each frame's slices, 0 to 1; None where no tag is."""
+    sliced = [tag for tag, of in known.weak_slices.items() if of and tag in pool.column_names]
+    if not sliced:
+        return None
+    mean: Reals = np.mean([_weakness(pool[tag], known.weak_slices[tag]) for tag in sliced], axis=0)
     return mean
 
 

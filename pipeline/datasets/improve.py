@@ -1,13 +1,13 @@
-"""The next training data of a model: frames where it is weak, unsure, and unlike each other.
+"""The next training data of a model: frames that cover what it is weak in.
 
-A frame is worth the mean of three shares, 0 to 1: of the classes that it has, how weak the model is
-in them; of its camera and other slices of the report, how weak there; and how unsure the model was
-of it, where that is known. Of the frames that are worth most, five times as many as wanted, those
-are taken that are least alike.
+They are taken one after another (`query.sets.lacking`): the frame whose pixels of weak classes add
+most to those that the training set has, less what a frame near it in time shows already. Each
+counts by how weak the model is in its camera and other slices of the report, and by how unsure it
+was of it, where that is known.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,15 @@ from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
 from catalog.tags.confusion_cells import predicted_pixels
 from catalog.values import NOBODY, Owner
-from pipeline.datasets.class_lists import of_alike_sources
+from pipeline.datasets.class_lists import of_alike_sources, tags_of
 from pipeline.datasets.datasets import Content, Provenance, save_content
 from pipeline.datasets.derive import grown_by, grown_split, one_of_each
-from pipeline.datasets.frame_worth import Reals, Worth, worth_of
+from pipeline.datasets.frame_worth import Reals, Worth
 from pipeline.datasets.leakage_guard import guard_of_rows, union
 from pipeline.datasets.naming import naming
+from pipeline.datasets.proposal import ClassPixels, ProposedFrame, Wanted, propose
 from pipeline.datasets.row_counts import class_matrix
+from pipeline.datasets.spread_choice import spread_choice
 from pipeline.datasets.stores import Stores
 from pipeline.manifest_store import read_manifest
 from query.frames.file_versions import with_versions
@@ -38,12 +40,8 @@ from query.question.question import Question
 from query.sets.draw import Frames, guard_columns, near_rows
 from query.sets.leakage_guard import LeakageGuard
 from query.sets.min_gap import MIN_GAP_S
-from query.sets.strata import one_stratum
-from query.sets.stratifier import Stratifier
-from query.sets.uncertain import most_uncertain, spread_out, standardised
 
-_POOL = 5
-"""So many times the frames wanted, those that are worth most, are chosen among."""
+COVER, SPREAD = "cover", "spread"
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,46 @@ class Improvement:
     """They are at least so far from frames that are validated with [s]."""
     seed: int = 0
     """Decides between frames that are worth the same."""
+    classes: tuple[str, ...] = ()
+    """Tags of the classes that frames are chosen for; all that it is weak in when empty."""
+    rule: str = COVER
+    """COVER; SPREAD of versions that 0.2.0 made, whose records name none."""
+
+    @classmethod
+    def of_record(cls, stored: Mapping[str, Any]) -> "Improvement":
+        """The settings that a version's record holds."""
+        settings = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
+        return cls(**({"rule": SPREAD} | settings))
+
+    @property
+    def as_record(self) -> dict[str, Any]:
+        """The settings as a version's record holds them."""
+        stored = asdict(self)
+        if self.rule == SPREAD:
+            del stored["rule"], stored["classes"]
+        return stored
+
+    @property
+    def known(self) -> Worth:
+        """What the model is weak in and unsure of, of the classes that frames are chosen for."""
+        weak = self.weak_classes
+        if self.classes:
+            weak = {tag: weak[tag] for tag in self.classes}
+        return Worth(weak, self.weak_slices, self.uncertainty)
+
+
+@dataclass(frozen=True)
+class Confusions:
+    """What a validation found that a model's predictions mean."""
+
+    model: str
+    """The model, whose imported predictions are looked at."""
+    tags: tuple[str, ...]
+    """The C class tags that it tells apart."""
+    truth_of: Reals
+    """(C, C) float64: row truth, column prediction; the share of the pixels taken for a class that
+    were of each class.
+    """
 
 
 @dataclass(frozen=True)
@@ -82,18 +120,24 @@ def improve_dataset(
     held_splits: list[HeldOutSplit],
     at: int | None = None,
     owner: Owner = NOBODY,
-) -> Dataset:
+) -> tuple[Dataset, list[tuple[str, ProposedFrame]]]:
     """Add frames where a model is weak, as a new version; its report says what to expect.
 
     Args:
         dataset: What the model was trained on.
         held_splits: What it is validated with: no frame, scene, drive or moment of it is added.
         at: The catalog snapshot that the frames are of; the newest when None.
+
+    Returns:
+        The new version; and the fkeys that were added, those that add most first, with reasons.
+
+    Raises:
+        NothingToAdd: No frame is left, or none that is expected to help.
     """
-    content, report = improved_content(stores, dataset, improvement, held_splits, at)
+    content, report, proposed = improved_content(stores, dataset, improvement, held_splits, at)
     provenance = Provenance(seed=improvement.seed, parents=[dataset], report=report, owner=owner)
     with naming(stores.catalog, content.snapshot, dataset.name):
-        return save_content(stores.records, dataset.name, content, provenance)
+        return save_content(stores.records, dataset.name, content, provenance), proposed
 
 
 def improved_content(
@@ -102,8 +146,8 @@ def improved_content(
     improvement: Improvement,
     held_splits: list[HeldOutSplit],
     at: int | None,
-) -> tuple[Content, dict[str, Any]]:
-    """The content that `improve_dataset` saves, and its report; it raises the same."""
+) -> tuple[Content, dict[str, Any], list[tuple[str, ProposedFrame]]]:
+    """The content that `improve_dataset` saves, its report and its frames; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
     away = _held_out_guard(stores, dataset, split, held_splits, improvement.min_gap_s)
@@ -112,19 +156,25 @@ def improved_content(
         alike = of_alike_sources(stores.records, manifest.header.dataset_classes)
         frames = Frames(snapshot, snapshot.relation, alike)
         pool, left_out = _pool(frames, improvement, away, old)
-        chosen = _chosen(pool, snapshot, improvement)
-        if not len(chosen):
-            raise NothingToAdd(
-                f"dataset {dataset.name}: the catalog has no labelled frame that is neither in it "
-                f"nor too near to what is validated with ({left_out:,} are too near)"
-            )
+        tags = tuple(snapshot.classes)
+        pixels = [pc.fill_null(pool[tag].cast(pa.float64()), 0).to_numpy() for tag in tags]
+        of_pool = ClassPixels(tags, np.array(pixels).reshape(len(tags), -1).T)
+        had = _amounts(manifest.split(split).frames, tags_of(manifest))
+        proposed = (
+            propose(pool, of_pool, had, _wanted(improvement))
+            if improvement.rule == COVER
+            else _spread(pool, of_pool, improvement)
+        )
+        if not proposed:
+            raise NothingToAdd(_why_nothing(dataset, improvement, len(pool), left_out))
+        chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
         rows, classes = frames_of(snapshot, np.sort(chosen))
         number = snapshot.number
         added = with_versions(snapshot, Selection(Question(snapshot=number), number, rows, classes))
     entry = {
         "of": dataset.content_id,
         "snapshot": number,
-        **asdict(improvement),
+        **improvement.as_record,
         "split": split,
         "improved": True,
         "held": [{"of": one.dataset.content_id, "split": one.split} for one in held_splits],
@@ -139,7 +189,7 @@ def improved_content(
         "scenes": len(pc.unique(added.frames["scene"])),
         "expects": _expects(improvement, split, content, added),
     }
-    return content, report
+    return content, report, _with_fkeys(rows, proposed)
 
 
 def frames_to_label(
@@ -147,13 +197,13 @@ def frames_to_label(
     dataset: Dataset,
     improvement: Improvement,
     held_splits: list[HeldOutSplit],
-    model: str,
+    confusions: Confusions,
     at: int | None = None,
-) -> list[str]:
-    """Fkeys of the unlabelled frames that are most worth a label, as many as are wanted.
+) -> list[tuple[str, ProposedFrame]]:
+    """The unlabelled frames that are most worth a label, as many as are wanted, with their fkeys.
 
-    By slices and uncertainty, for nobody has counted their classes; unlike each other by the
-    classes that the model found in them, where its prediction was imported.
+    By slices and uncertainty, and by the pixels of weak classes that the model's predictions let
+    expect, where they were imported. No label is looked at.
     """
     manifest = read_manifest(stores.records, dataset)
     split = grown_split(dataset, manifest, improvement.split)
@@ -163,10 +213,48 @@ def frames_to_label(
     with stores.catalog.reading_files(at) as snapshot:  # which has what models found
         frames = Frames(snapshot, snapshot.every_frame, without)
         pool, _ = _pool(frames, improvement, away, old)
-        chosen = _chosen(pool, snapshot, improvement, model)
-        rows, _ = frames_of(snapshot, chosen)
-    fkeys: list[str] = rows["fkey"].to_pylist()
-    return fkeys
+        expected = _expected(snapshot, confusions, np.asarray(pool[FKEY_HASH]))
+        proposed = propose(pool, expected, {}, _wanted(improvement))
+        chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
+        rows, _ = frames_of(snapshot, np.sort(chosen))
+    return _with_fkeys(rows, proposed)
+
+
+def _spread(pool: pa.Table, classes: ClassPixels, improvement: Improvement) -> list[ProposedFrame]:
+    chosen = spread_choice(
+        pool, classes.pixels.T, classes.tags, improvement.known, improvement.frames,
+        improvement.per_scene, improvement.seed,
+    )  # fmt: skip
+    return [ProposedFrame(one) for one in chosen.tolist()]
+
+
+def _wanted(improvement: Improvement) -> Wanted:
+    return Wanted(improvement.frames, improvement.known, improvement.per_scene, improvement.seed)
+
+
+def _with_fkeys(rows: pa.Table, proposed: list[ProposedFrame]) -> list[tuple[str, ProposedFrame]]:
+    fkeys = rows["fkey"].to_pylist()
+    of_hash = dict(zip(hashes_of(fkeys).tolist(), fkeys, strict=True))
+    return [(of_hash[one.fkey_hash], one) for one in proposed]
+
+
+def _amounts(rows: pa.Table, tags: Sequence[str]) -> dict[str, float]:
+    """The amount of each class in a split, as pipeline.datasets.proposal has it, by tag."""
+    amounts = np.sqrt(class_matrix(rows, len(tags))).sum(axis=0).tolist()
+    return dict(zip(tags, amounts, strict=True))
+
+
+def _why_nothing(dataset: Dataset, improvement: Improvement, pool: int, left_out: int) -> str:
+    if not pool:
+        return (
+            f"dataset {dataset.name}: the catalog has no labelled frame that is neither in it "
+            f"nor too near to what is validated with ({left_out:,} are too near)"
+        )
+    tags = improvement.classes or tuple(improvement.weak_classes)
+    return (
+        f"dataset {dataset.name}: no frame of the pool is expected to help: none of {pool:,} shows "
+        f"{', '.join(sorted(tags))}; ingest frames that do, or give other classes"
+    )
 
 
 def _held_out_guard(
@@ -203,44 +291,19 @@ def _pool(
     return rows.filter(pa.array(free)), int((near & ~had).sum())
 
 
-def _chosen(
-    pool: pa.Table, snapshot: Snapshot, improvement: Improvement, model: str | None = None
-) -> Hashes:
-    """fkey_hash of the frames that are taken, in the order in which they were.
-
-    Frames are alike by the classes of their labels; with a model, by those that it found in them.
-    """
-    hashes = np.asarray(pool[FKEY_HASH])
-    if not len(pool):
-        return hashes
-    classes = list(snapshot.classes)
-    pixels = np.array(
-        [pc.fill_null(pool[tag].cast(pa.float64()), 0).to_numpy() for tag in classes]
-    ).reshape(len(classes), -1)
-    scenes = one_stratum(pool, Stratifier("scene"), {}).codes
-    few = None if improvement.per_scene is None else improvement.per_scene * _POOL
-    known = Worth(improvement.weak_classes, improvement.weak_slices, improvement.uncertainty)
-    worth = worth_of(pool, pixels, classes, known)
-    best = most_uncertain(worth, scenes, hashes, improvement.frames * _POOL, few, improvement.seed)
-    pixels = pixels[:, best] if model is None else _predicted(snapshot, model, hashes[best])
-    shares = pixels / np.maximum(pixels.sum(axis=0), 1)
-    positions = spread_out(
-        standardised(shares.T), scenes[best], improvement.frames, improvement.per_scene
-    )
-    chosen: Hashes = hashes[best[positions]]
-    return chosen
-
-
-def _predicted(snapshot: Snapshot, model: str, hashes: Hashes) -> Reals:
-    """(C, frames) float64: pixels that a model took for each class that it found; 0 if unknown."""
-    rows, _ = frames_of(snapshot, hashes)
-    predicted = predicted_pixels(snapshot, model, rows["fkey"].to_pylist())
-    classes = predicted["predicted"].combine_chunks().dictionary_encode()
+def _expected(snapshot: Snapshot, confusions: Confusions, hashes: Hashes) -> ClassPixels:
+    """Pixels of each class that a model's predictions let expect; 0 where none was imported."""
+    rows, _ = frames_of(snapshot, np.sort(hashes))
+    predicted = predicted_pixels(snapshot, confusions.model, rows["fkey"].to_pylist())
+    known = np.isin(predicted["predicted"].to_pylist(), confusions.tags)
+    predicted = predicted.filter(pa.array(known))
+    column_of = {tag: column for column, tag in enumerate(confusions.tags)}
+    columns = [column_of[tag] for tag in predicted["predicted"].to_pylist()]
     order = np.argsort(hashes)
     frames = order[np.searchsorted(hashes[order], hashes_of(predicted["fkey"].to_pylist()))]
-    pixels = np.zeros((len(classes.dictionary), len(hashes)))
-    pixels[np.asarray(classes.indices), frames] = predicted["pixels"].to_numpy()
-    return pixels
+    pixels = np.zeros((len(hashes), len(confusions.tags)))
+    pixels[frames, columns] = predicted["pixels"].to_numpy()
+    return ClassPixels(confusions.tags, pixels @ confusions.truth_of.T, predicted=True)
 
 
 def _expects(
@@ -251,7 +314,7 @@ def _expects(
     frames = (class_matrix(grown, len(content.classes.tags)) > 0).sum(axis=0).tolist()
     rows = []
     for tag, count in zip(content.classes.tags, frames, strict=True):
-        if tag in improvement.weak_classes:
+        if tag in improvement.known.weak_classes:
             come = int(pc.sum(pc.greater(added.frames[tag], 0)).as_py() or 0)
             weakness = round(improvement.weak_classes[tag], 4)
             rows.append({"class": tag, "weakness": weakness, "frames": count - come, "added": come})

@@ -26,8 +26,8 @@ _OURS = (
     "step", "max_steps", "epochs", "loss", "images_per_s", "frames", "frames_seen", "miou",
     "miou_low", "miou_high", "miou_difference", "miou_difference_low", "miou_difference_high",
     "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "ece", "files", "of_files",
-    "warnings", "below", "regressions", "compared_with", "state", "checkpoints", "tables",
-    "trainings", "of_trainings",
+    "warnings", "weakest", "below", "regressions", "compared_with", "state", "checkpoints",
+    "tables", "trainings", "of_trainings",
 )  # fmt: skip
 """Names under which our own jobs measure something."""
 

@@ -1,6 +1,7 @@
 """Predictions that another program made: validated, compared, asked for, at home and over REST."""
 
 import json
+import shlex
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -128,6 +129,16 @@ def test_predictions_go_the_way_of_a_model(base: Path) -> None:
     assert sorted(families["scores_night_1"]) == ["night_1_accuracy", "night_1_miou"]
 
 
+def question_of(home: Path, job: str) -> list[str]:
+    """The arguments of the command that a validation's last line says to run next."""
+    *_, line = framesift(home, "jobs", "show", job).stdout.splitlines()
+    told, found, command = line.partition("): framesift ")
+    assert told.startswith("next: "), line
+    assert " is found worst (IoU " in told, line
+    assert found, line
+    return shlex.split(command)
+
+
 def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_path: Path) -> None:
     """What it was trained on grows by frames of other scenes; the report knows what it knows."""
     home, place = copy_home(catalogued, tmp_path), tmp_path / "out"
@@ -140,7 +151,7 @@ def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_
         Image.fromarray(np.zeros((1208, 1920), np.uint8)).save(path)
     command = ["validate", "--predictions", str(place), "--model-name"]
     more = ["--named-by", "fkey"]
-    ask(home, *command, "untold", "held", *more)
+    untold = ask(home, *command, "untold", "held", *more)
     run = framesift(home, "improve", "untold", "--frames", "3")
     assert "no validation says what it was trained on" in run.stderr
     job = ask(home, *command, "told", "held", *more, "--trained-on", "taught")
@@ -151,6 +162,14 @@ def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_
     improved = ask(home, "improve", "told", "--frames", "3")
     assert (improved["model"], improved["validation"]) == ("told", job["name"])
     assert (improved["dataset"]["version"], improved["dataset"]["report"]["added"]) == (2, 3)
+    asked = question_of(home, job["name"])
+    assert asked[:3] == ["improve", "told", "--for"]
+    run = framesift(home, *asked, "--frames", "2")
+    assert run.returncode == 0, run.stderr
+    assert "taught@3: 2 frames more" in run.stdout
+    asked = question_of(home, untold["name"])
+    assert asked == ["tags", "import-scores", untold["name"]]
+    assert framesift(home, *asked).returncode == 0
     run = framesift(home, "improve", "told", "--frames", "3", "--train")
     assert run.returncode == 1
     assert "told" in run.stderr

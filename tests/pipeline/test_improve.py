@@ -18,14 +18,14 @@ from api.services.jobs.improve import known_of
 from api.services.jobs.validated_with import validated_with
 from api.services.session import Session
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NotFound
+from catalog.errors import InvalidInput, NotFound, NothingToAdd, UnknownName
 from catalog.records.datasets import recorded_dataset
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
 from catalog.values import now
 from pipeline.datasets.frame_worth import Worth, worth_of
-from pipeline.datasets.improve import Improvement, improved_content
+from pipeline.datasets.improve import Improvement, improve_dataset, improved_content
 from pipeline.datasets.row_counts import class_matrix
 from pipeline.datasets.stores import Stores
 from pipeline.jobs.request import JobPaths, write_json
@@ -193,7 +193,7 @@ def validated(many: Workspace) -> Validated:
             "iou": None if tag == "bicycle" else 0.9,
             "truth_pixels": tag != "bicycle",
         }
-        for tag in ("bicycle", "car", "sky")
+        for tag in ("bicycle", "car", "sky", "truck")
     ]
     cameras = [
         {"camera": camera, "miou": 0.2 if camera == "rear_center" else 0.9}
@@ -241,11 +241,56 @@ def test_what_a_model_lacks_is_added(validated: Validated) -> None:
     # Of all frames a sixth are this camera's, and half are as uncertain.
     assert sum(row["camera"] == "rear_center" for row in new) > 20
     assert np.mean([validated.uncertainty[fkey] for fkey in added]) > 0.6
+    assert {reason["fkey"] for reason in body["reasons"]} == added
+    first_of_all = body["reasons"][0]
+    pixels, unsure = first_of_all["pixels"]["bicycle"], first_of_all["uncertainty"]
+    assert first_of_all["reason"].startswith(f"labelled {pixels:,} pixels of bicycle")
+    assert first_of_all["reason"].endswith(f", {100 * unsure:.0f} % uncertain")
     again = models.improve("first", frames=60, per_scene=10).dataset
     assert again is not None
     assert again.version == 2
     shutil.rmtree(grown["manifest"])
     assert rebuild_dataset(many, "few@2").content_id == grown["id"]
+
+
+def test_frames_are_added_for_the_classes_that_are_given(validated: Validated) -> None:
+    """`classes` takes a name or a tag; the report expects those alone; unknown ones are refused."""
+    models = Session(validated.workspace, is_command=True).models
+    body = models.improve("first", frames=5, classes=["car"])
+    assert body.dataset is not None
+    assert body.dataset.report is not None
+    assert [row["class"] for row in body.dataset.report["expects"]] == ["car"]
+    assert all([*reason.pixels] == ["car"] for reason in body.reasons)
+    assert len(body.reasons) == 5
+    with pytest.raises(UnknownName, match="unknown class 'cart': did you mean car"):
+        models.improve("first", frames=5, classes=["cart"])
+
+
+def test_a_version_of_0_2_0_is_made_again_by_its_rule(validated: Validated) -> None:
+    """Its record names neither rule nor classes; its frames are unlike each other, and others."""
+    many = validated.workspace
+    stores = Stores(many.catalog, many.records)
+    few = recorded_dataset(many.records, "few@1")
+    weak = {"bicycle": 1.0, "car": 0.1}
+    settings: dict[str, Any] = {
+        "frames": 9, "weak_classes": weak, "weak_slices": {}, "uncertainty": "first_uncertainty",
+        "split": "train", "per_scene": 3, "min_gap_s": 10.0, "seed": 0,
+    }  # fmt: skip
+    earlier = Improvement.of_record(settings)
+    grown, _ = improve_dataset(stores, few, earlier, [])
+    last = grown.question["extended"][-1]
+    assert {name: last[name] for name in settings} == settings
+    assert not {"rule", "classes"} & {*last}
+    now_, _ = improve_dataset(stores, few, Improvement(**settings), [])
+    assert now_.question["extended"][-1]["rule"] == "cover"
+    both = [
+        {*Manifest.read(Path(one.manifest)).frames["fkey"].to_pylist()} for one in (grown, now_)
+    ]
+    assert both[0] != both[1]
+    for one in (grown, now_):
+        shutil.rmtree(one.manifest)
+        again = rebuild_dataset(many, f"{one.name}@{one.version}")
+        assert again.content_id == one.content_id
 
 
 @pytest.mark.wide
@@ -272,6 +317,8 @@ def test_unlabelled_frames_are_listed_to_be_labelled(validated: Validated) -> No
 def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
     """By the classes that the model found in them: of equally unsure frames one of each kind.
 
+    Each says what the prediction lets expect, and the weakest class comes first.
+
     What another model found, whose name begins like its own, says nothing.
     """
     many = validated.workspace
@@ -284,7 +331,8 @@ def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
             "AND scene LIKE '20180807_1508%' ORDER BY fkey LIMIT 20"
         ).fetchall()
     kinds = dict.fromkeys([fkey for (fkey,) in rows], "sky")
-    kinds |= dict(zip([*kinds][5:8], ("car", "bicycle", "truck"), strict=True))
+    # Frames lie 0.7 s apart: the three are not near each other, and the ends repeat least.
+    kinds |= {[*kinds][n]: tag for n, tag in ((0, "car"), (9, "bicycle"), (19, "truck"))}
     found = {
         "fkey": [*kinds], "truth": pa.nulls(20, pa.string()),
         "predicted": [*kinds.values()], "pixels": pa.array([900] * 20, pa.int32()),
@@ -296,6 +344,15 @@ def test_unlabelled_frames_are_unlike_each_other(validated: Validated) -> None:
     write_scores(many.whole_catalog, "first2", "bb", scores, pa.table(found | louder))
     body = Session(many, is_command=True).models.improve("first", frames=0, label=4)
     assert sorted(kinds[fkey] for fkey in body.to_label) == ["bicycle", "car", "sky", "truck"]
+    first = body.reasons[0]
+    assert (first.fkey, first.pixels) == (body.to_label[0], {"bicycle": 900})
+    assert first.reason == "predicted 900 pixels of bicycle, 100 % uncertain"
+    assert [one.fkey for one in body.reasons] == body.to_label
+    alone = Session(many, is_command=True).models.improve(
+        "first", frames=0, label=4, classes=["truck"]
+    )
+    assert kinds[alone.to_label[0]] == "truck"
+    assert [one.pixels for one in alone.reasons] == [{"truck": 900}]
 
 
 def test_the_same_frame_is_not_added_again(workspace: Workspace) -> None:
@@ -313,7 +370,9 @@ def test_the_same_frame_is_not_added_again(workspace: Workspace) -> None:
                 "UPDATE lake.main.files SET duplicate = ? WHERE list_contains(?, fkey)",
                 [mark, [*of]],
             )
-    content, report = improved_content(stores, trained, Improvement(100, {"car": 1.0}), [], None)
+    every_class = dict.fromkeys(class_names(), 1.0)
+    wanted = Improvement(100, every_class)
+    content, report, _ = improved_content(stores, trained, wanted, [], None)
     rows = content.table()["fkey"].to_pylist()
     assert len(rows) == len({*rows}) == len(fkeys) - 2
     assert fkeys[3] not in rows
@@ -411,3 +470,13 @@ def test_what_cannot_be_improved_is_named(workspace: Workspace, tmp_path: Path) 
         models.improve(str(tmp_path))
     with pytest.raises(NotFound, match="job v-1 is of kind validate; expected the name"):
         models.improve("v-1")
+
+
+def test_no_frame_is_expected_to_help_where_none_has_the_class(workspace: Workspace) -> None:
+    """The error says so, with the number of frames that were looked at and the class."""
+    stores = Stores(workspace.catalog, workspace.records)
+    trained = make_dataset(workspace, NewDataset(name="few", question=Question(limit=3)))
+    for weak, classes in (({"car": 1.0, "unicorn": 1.0}, ("unicorn",)), ({"car": 0.0}, ())):
+        wanted = Improvement(5, weak, classes=classes)
+        with pytest.raises(NothingToAdd, match=r"is expected to help: none of \d+ shows (uni|car)"):
+            improved_content(stores, trained, wanted, [], None)

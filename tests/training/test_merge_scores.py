@@ -221,6 +221,14 @@ def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None
     assert table["fkey"].to_pylist() == [f"f{row}" for row in range(FRAMES)]
     headline = json.loads((tmp_path / "out/metrics.json").read_text())
     assert headline["miou"] == report["miou"]
+    ious = {row["tag"]: row["iou"] for row in report["per_class"] if row["truth_pixels"]}
+    weakest = sorted(ious, key=lambda tag: float(ious[tag]))
+    assert [row["class"] for row in headline["weakest"]] == weakest
+    worst, tags = headline["weakest"][0], [row["tag"] for row in report["per_class"]]
+    of_worst = whole[tags.index(worst["class"])]
+    lost = int(of_worst[tags.index(worst["taken_for"])])
+    assert lost == max(np.delete(of_worst, tags.index(worst["class"]))) > 0
+    assert worst["share"] == lost / of_worst.sum()
 
 
 def test_blocks_of_any_size_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

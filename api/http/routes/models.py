@@ -30,9 +30,10 @@ def post_improvement(
 ) -> ImprovementBody:
     """Add the labelled frames that a model lacks to what it was trained on, as a new version.
 
-    Chosen by the classes and slices in which its newest validation finds it weak, by how unsure it
-    is where scores were imported, and unlike each other; never of a scene, a drive or a moment that
-    it is validated with. `label` lists unlabelled frames that are worth a label.
+    They cover the classes in which its newest validation finds it weak, or `classes`; weak slices
+    and frames of which it is unsure, where scores were imported, count more; never is one of a
+    scene, a drive or a moment that it is validated with. `label` lists unlabelled frames that are
+    worth a label, by what its imported predictions let expect; `reasons` says why each was chosen.
     """
     return session.models.improve(name, at=at, **dict(body))
 

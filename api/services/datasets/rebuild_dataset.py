@@ -43,7 +43,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
     parent = _with_manifest(workspace, str(dataset.parents[0]["id"]))
     reduced = stored.get("reduced", [])
     if reduced and reduced[-1]["of"] == parent.content_id:
-        reduction = Reduction(**_settings(Reduction, reduced[-1]))
+        reduction = Reduction(**{one.name: reduced[-1][one.name] for one in fields(Reduction)})
         return reduced_content(stores_of(workspace), parent, reduction)[0]
     extended = stored.get("extended", [])
     if not extended or extended[-1]["of"] != parent.content_id:
@@ -53,7 +53,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
         held_splits = [
             HeldOutSplit(_with_manifest(workspace, one["of"]), one["split"]) for one in last["held"]
         ]
-        improvement = Improvement(**_settings(Improvement, last))
+        improvement = Improvement.of_record(last)
         stores = stores_of(workspace)
         return improved_content(stores, parent, improvement, held_splits, last["snapshot"])[0]
     gap = Gap(
@@ -64,12 +64,6 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
         last["seed"],
     )
     return grown_content(stores_of(workspace), parent, gap, last["snapshot"])[0]
-
-
-def _settings(
-    kind: type[Improvement] | type[Reduction], stored: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {one.name: stored[one.name] for one in fields(kind)}
 
 
 def _chosen(workspace: Workspace, dataset: Dataset) -> Content:

@@ -1,22 +1,30 @@
 """A model's next training data: what its validation shows weak, chosen from the catalog."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from api.schemas.datasets import DatasetBody
-from api.schemas.improvements import ImprovementBody
+from api.schemas.improvements import FrameReason, ImprovementBody
 from api.services.datasets.new_dataset import stores_of
 from api.services.jobs.improved_model import ImprovedModel, improved_model
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NothingToAdd
+from catalog.errors import InvalidInput, NothingToAdd, UnknownName
 from catalog.records.datasets import own_dataset
 from catalog.records.tables import Job
 from catalog.tags.confusion_cells import scored_models
 from catalog.values import Owner
 from pipeline.datasets.frame_worth import Worth
-from pipeline.datasets.improve import Improvement, frames_to_label, improve_dataset
+from pipeline.datasets.improve import (
+    Confusions,
+    Improvement,
+    frames_to_label,
+    improve_dataset,
+)
+from pipeline.datasets.proposal import ProposedFrame
 from pipeline.jobs.request import JobPaths, read_json
 from query.sets.min_gap import MIN_GAP_S
 
@@ -31,6 +39,8 @@ class Asked:
     min_gap_s: float | None
     seed: int
     at: int | None
+    classes: tuple[str, ...] = ()
+    """Names or tags of the classes that frames are chosen for; all when empty."""
 
 
 def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody:
@@ -40,7 +50,8 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
 
     Raises:
         InvalidInput: It has no finished validation, or nothing was asked for.
-        NothingToAdd: There is neither a frame to add nor one to list.
+        NothingToAdd: There is neither a frame to add nor one to list, or none that would help.
+        UnknownName: The report has no class of that name.
         NotFound: Its dataset is gone.
         NotAllowed: The caller may not make another version of its dataset.
     """
@@ -51,15 +62,21 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     report, held_splits = newest_report(improved.validations), improved.held_splits
     improvement = _improvement(workspace, improved, report, request)
     stores = stores_of(workspace)
-    to_label: list[str] = []
+    to_label: list[tuple[str, ProposedFrame]] = []
     if request.label:
-        listed = Improvement(**{**vars(improvement), "frames": request.label})
-        to_label = frames_to_label(stores, dataset, listed, held_splits, improved.name, request.at)
+        # A prediction has the model's classes, and a label those that it merges.
+        weak, classes = _of_model(report, request.classes)
+        listed = replace(improvement, frames=request.label, weak_classes=weak, classes=classes)
+        confusions = _confusions(improved.name, report)
+        to_label = frames_to_label(stores, dataset, listed, held_splits, confusions, request.at)
     grown, reason = None, None
+    added: list[tuple[str, ProposedFrame]] = []
     if request.frames:
         try:
             owner = Owner(dataset.owner, dataset.account)
-            grown = improve_dataset(stores, dataset, improvement, held_splits, request.at, owner)
+            grown, added = improve_dataset(
+                stores, dataset, improvement, held_splits, request.at, owner
+            )
         except NothingToAdd as error:
             if not to_label:
                 raise
@@ -69,7 +86,18 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
         validation=improved.validations[0].name,
         dataset=None if grown is None else DatasetBody.of(grown, workspace.place),
         nothing_added=reason,
-        to_label=to_label,
+        to_label=[fkey for fkey, _ in to_label],
+        reasons=[_reason(fkey, frame) for fkey, frame in (*added, *to_label)],
+    )
+
+
+def _reason(fkey: str, frame: ProposedFrame) -> FrameReason:
+    return FrameReason(
+        fkey=fkey,
+        reason=frame.reason,
+        pixels=dict(frame.pixels),
+        predicted=frame.predicted,
+        uncertainty=frame.uncertainty,
     )
 
 
@@ -77,6 +105,7 @@ def _improvement(
     workspace: Workspace, improved: ImprovedModel, report: Mapping[str, Any], request: Asked
 ) -> Improvement:
     known = known_of(workspace, improved.name, report)
+    rows = _rows_of(report, request.classes)
     return Improvement(
         request.frames,
         known.weak_classes,
@@ -86,7 +115,44 @@ def _improvement(
         request.per_scene,
         MIN_GAP_S if request.min_gap_s is None else request.min_gap_s,
         request.seed,
+        tuple(tag for row in rows for tag in _label_tags(improved.name, row)),
     )
+
+
+def _rows_of(report: Mapping[str, Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The report's rows of classes that are given by name or tag, in the report's order.
+
+    Raises:
+        UnknownName: It has none of that name.
+    """
+    rows = list(report.get("per_class", ()))
+    known = {name: row for row in rows for name in (row.get("class"), row["tag"]) if name}
+    for name in names:
+        if name not in known:
+            raise UnknownName("class", name, [row["tag"] for row in rows])
+    tags = {known[name]["tag"] for name in names}
+    return [row for row in rows if row["tag"] in tags]
+
+
+def _of_model(
+    report: Mapping[str, Any], names: Sequence[str]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """How weak the model is in each of its classes, by tag; and the tags of those named."""
+    weak = {row["tag"]: _weakness(row) for row in report.get("per_class", ())}
+    return weak, tuple(row["tag"] for row in _rows_of(report, names))
+
+
+def _weakness(row: Mapping[str, Any]) -> float:
+    return 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
+
+
+def _confusions(model: str, report: Mapping[str, Any]) -> Confusions:
+    """What a report says that the model's predictions mean; of no pixels, what they say."""
+    tags = tuple(row["tag"] for row in report.get("per_class", ()))
+    same = np.eye(len(tags))
+    matrix = np.array(report.get("confusion_matrix", same), np.float64)
+    taken = matrix.sum(axis=0)
+    return Confusions(model, tags, np.where(taken > 0, matrix / np.maximum(taken, 1), same))
 
 
 def known_of(workspace: Workspace, model: str, report: Mapping[str, Any]) -> Worth:
@@ -101,7 +167,7 @@ def known_of(workspace: Workspace, model: str, report: Mapping[str, Any]) -> Wor
         # Scenes that were validated are held apart: no frame to choose is of one.
         tags = {"camera", *snapshot.tags} - {"scene"}
     weak_classes = {
-        tag: 1.0 - (row["iou"] or 0.0) if row["truth_pixels"] else 1.0
+        tag: _weakness(row)
         for row in report.get("per_class", ())
         for tag in _label_tags(model, row)
     }

@@ -125,6 +125,7 @@ class Models(Service):
         per_scene: int | None = None,
         min_gap_s: float | None = None,
         seed: int = 0,
+        classes: Sequence[str] = (),
         at: int | None = None,
     ) -> "ImprovementBody":
         """Add the frames that a model lacks to what it was trained on: api.services.jobs.improve.
@@ -136,11 +137,12 @@ class Models(Service):
             per_scene: Most of one scene.
             min_gap_s: They are at least so far from frames that are validated with [s].
             seed: Decides between frames that are worth the same.
+            classes: Names or tags of the classes that frames are chosen for; all when empty.
             at: The catalog snapshot that they are of; the newest when None.
         """
         from api.services.jobs.improve import Asked, improve  # with numpy, pyarrow
 
-        request = Asked(frames, label, per_scene, min_gap_s, seed, at)
+        request = Asked(frames, label, per_scene, min_gap_s, seed, at, tuple(classes))
         return improve(self._workspace, name, request)
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.cli.commands.jobs.next_question import next_question
 from api.cli.sigint import leave_driven, leaving_job_running
 from api.cli.tables.table import emit_table
 from api.cli.target import Jobs, Record
@@ -109,7 +110,14 @@ def show_job(job: Record, as_json: bool) -> None:
             [(name, plain(value)) for name, value in metrics.items() if value is not None],
         )
     _show_lists(job)
+    _show_end(job)
+
+
+def _show_end(job: Record) -> None:
+    """Print the paths of a job's files, and of a validation what to ask next."""
     emit_table(("", ""), list(job["paths"].items()))
+    if question := next_question(job):
+        stdout.print(question)
 
 
 def _setting_rows(settings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

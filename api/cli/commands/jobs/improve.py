@@ -27,6 +27,12 @@ def improve(
     out: Annotated[
         Path | None, typer.Option(help="Write the fkeys of --label to this file, one a line.")
     ] = None,
+    for_classes: Annotated[
+        str | None,
+        typer.Option(
+            "--for", help="Classes to choose frames for, by comma; all that it is weak in."
+        ),
+    ] = None,
     per_scene: Annotated[int | None, typer.Option(min=1, help="Most of one scene.")] = None,
     min_gap: Annotated[
         float | None,
@@ -45,9 +51,9 @@ def improve(
 ) -> None:
     """Add the frames that a model lacks to what it was trained on, as a new version.
 
-    Chosen by the classes and slices in which its newest validation finds it weak, by how unsure it
-    is where its scores were imported, and unlike each other; never of a scene, a drive or a moment
-    that it is validated with.
+    They cover the classes in which its newest validation finds it weak, or those of --for, by
+    labels; those of --label by what its imported predictions let expect. Weak slices and unsure
+    frames count more; never is one of a scene, a drive or a moment that it is validated with.
     """
     if validate and not train:
         raise InvalidInput("--validate: goes with --train, which makes the model to validate")
@@ -63,6 +69,7 @@ def improve(
         per_scene=per_scene,
         min_gap_s=min_gap,
         seed=seed,
+        classes=[name.strip() for name in (for_classes or "").split(",") if name.strip()],
         at=at,
     )
     if out is not None:
@@ -111,7 +118,8 @@ def _show(improved: Record, label: int, out: Path | None) -> None:
     if out is not None:
         stdout.print(f"{len(listed):,} frames to label are listed in {out}")
     elif listed:
-        emit_table(("to label",), [[fkey] for fkey in listed])
+        reasons = {row["fkey"]: row["reason"] for row in improved["reasons"]}
+        emit_table(("to label", "reason"), [[fkey, reasons[fkey]] for fkey in listed])
     if label and not listed:
         stdout.print(
             "no frame to label: the catalog has none without a label that is neither in the "

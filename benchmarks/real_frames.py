@@ -1,0 +1,117 @@
+"""Frames of real drives, prepared once, and their division into parts that are tested and chosen.
+
+A drive is cut into parts of PART_S seconds. Of eight parts two are tested and one is validated
+with; which, the seed says. Frames nearer than GUARD_S to either are in no pool, and frames that
+repeat another one of less than REPEATED_S before are in a pool only.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+HEIGHT_PX, WIDTH_PX = 120, 160
+FRAMES_PER_S = 30
+PART_S, GUARD_S, REPEATED_S = 12, 2.0, 0.5
+PARTS, TESTED, VALIDATED = 8, (3, 7), 4
+FIRST = 70
+"""Frames that the first network is trained on, of the two drives with the fewest."""
+
+Ints = npt.NDArray[np.int64]
+UNKNOWN = 255
+
+
+@dataclass(frozen=True)
+class RealFrames:
+    """n frames at the network's size, in order of their names."""
+
+    names: npt.NDArray[np.str_]
+    drives: npt.NDArray[np.str_]
+    numbers: Ints
+    """(n,) of the recording's frames, FRAMES_PER_S each second."""
+    images: npt.NDArray[np.uint8]
+    """(n, HEIGHT_PX, WIDTH_PX, 3) [RGB]."""
+    labels: npt.NDArray[np.uint8]
+    """(n, HEIGHT_PX, WIDTH_PX) [class id]; UNKNOWN where there is no class."""
+
+    def pixels(self, classes: int) -> Ints:
+        """(n, C) pixels of each class in each frame."""
+        counts = [np.bincount(label.ravel(), minlength=256)[:classes] for label in self.labels]
+        return np.array(counts, np.int64)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which frames a seed tests, validates with, begins with and chooses from."""
+
+    tested: Ints
+    validated: Ints
+    first: Ints
+    pool: Ints
+    """To choose from: neither of the others nor near what is tested or validated with."""
+
+
+def prepared(root: Path, cache: Path, classes: int) -> RealFrames:
+    """The frames of images/SPLIT/DRIVE_NUMBER.jpg and labels/SPLIT/DRIVE_NUMBER.png.
+
+    Args:
+        root: Folder of both.
+        cache: File that they are kept in from the first call on.
+        classes: Label ids from this one on are no class.
+    """
+    if not cache.exists():
+        paths = sorted(root.glob("images/*/*.jpg"), key=lambda path: path.stem)
+        labels = [root / "labels" / path.parent.name / f"{path.stem}.png" for path in paths]
+        np.savez_compressed(
+            cache,
+            names=np.array([path.stem for path in paths]),
+            images=np.array([_read(path, Image.Resampling.BILINEAR) for path in paths]),
+            labels=np.array([_read(path, Image.Resampling.NEAREST) for path in labels]),
+        )
+    with np.load(cache) as stored:
+        names, images, labels = stored["names"], stored["images"], stored["labels"]
+    split = [name.split("_") for name in names.tolist()]
+    numbers = [int(re.sub(r"\D", "", number)) for _, number in split]
+    labels[labels >= classes] = UNKNOWN
+    drives = np.array([drive for drive, _ in split])
+    return RealFrames(names, drives, np.array(numbers), images, labels)
+
+
+def _read(path: Path, resampling: Image.Resampling) -> npt.NDArray[np.uint8]:
+    with Image.open(path) as image:
+        shown = image if resampling == Image.Resampling.NEAREST else image.convert("RGB")
+        return np.asarray(shown.resize((WIDTH_PX, HEIGHT_PX), resampling))
+
+
+def parts_of(drives: npt.NDArray[np.str_], numbers: Ints, seed: int) -> Parts:
+    """The parts of a seed."""
+    names, of_drive, sizes = np.unique(drives, return_inverse=True, return_counts=True)
+    began = np.array([numbers[drives == name].min() for name in names])
+    part = (numbers - began[of_drive]) // (PART_S * FRAMES_PER_S)
+    turn = (part + seed) % PARTS
+    order = np.lexsort((numbers, of_drive))
+    apart = np.diff(numbers[order] + of_drive[order] * 10**9, prepend=-(10**9))
+    repeats = np.zeros(len(numbers), bool)
+    repeats[order] = apart < REPEATED_S * FRAMES_PER_S
+    tested = np.isin(turn, TESTED) & ~repeats
+    validated = (turn == VALIDATED) & ~repeats & ~_near(tested, of_drive, numbers)
+    held = np.isin(turn, (*TESTED, VALIDATED))
+    pool = ~held & ~_near(tested | validated, of_drive, numbers)
+    few = names[np.argsort(sizes, kind="stable")[:2]]
+    begin = np.flatnonzero(pool & np.isin(drives, few))
+    random = np.random.default_rng(seed)
+    first = np.sort(random.choice(begin, min(FIRST, len(begin)), replace=False))
+    rest = np.setdiff1d(np.flatnonzero(pool), first)
+    return Parts(np.flatnonzero(tested), np.flatnonzero(validated), first, rest)
+
+
+def _near(of: npt.NDArray[np.bool_], drives: Ints, numbers: Ints) -> npt.NDArray[np.bool_]:
+    """(n,) whether a frame lies nearer than GUARD_S to one of these, of the same drive."""
+    seconds = np.abs(numbers[:, None] - numbers[None, of]) / FRAMES_PER_S
+    near: npt.NDArray[np.bool_] = ((seconds < GUARD_S) & (drives[:, None] == drives[None, of])).any(
+        axis=1
+    )
+    return near
