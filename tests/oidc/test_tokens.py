@@ -133,9 +133,11 @@ def test_clocks_may_differ_by_a_minute(honest: Issuer) -> None:
     assert accepted(provider, honest.token(exp=now - near))
     assert "expired" in refused(provider, honest.token(exp=now - far)).lower()
     for claim in ("nbf", "iat"):
-        assert accepted(provider, honest.token(**{claim: now + near}))
+        soon: dict[str, Any] = {claim: now + near}
+        assert accepted(provider, honest.token(**soon))
         # A slow machine comes nearer to it meanwhile: an hour is far for every one.
-        assert refused(provider, honest.token(**{claim: now + 3600}))
+        later: dict[str, Any] = {claim: now + 3600}
+        assert refused(provider, honest.token(**later))
 
 
 def test_an_id_token_is_of_one_login_of_one_client(honest: Issuer) -> None:
