@@ -155,11 +155,14 @@ def test_what_a_link_names_is_offered_and_chosen(browser: TestClient) -> None:
 
 
 def test_lists_of_datasets_begin_with_the_newest(browser: TestClient) -> None:
-    """The page of datasets has each once, by its newest version."""
+    """The page of datasets has each once, by its newest version: 100, or those of a name."""
+    row = r'<th scope="row"><a href="/datasets/([^"]*)"'
     listed = browser.get("/datasets").text
-    names = re.findall(r'<th scope="row"><a href="/datasets/([^"]*)"', listed)
+    names = re.findall(row, listed)
     assert names[:2] == ["city", "night-258"]
-    assert (len(names), "2 versions" in listed) == (260, True)
+    assert (len(names), "2 versions" in listed) == (100, True)
+    of_name = re.findall(row, browser.get("/datasets?holding=night-25").text)
+    assert of_name == [*(f"night-{number}" for number in range(258, 249, -1)), "night-25"]
 
 
 @pytest.mark.parametrize("kind", ["", "trian", "Train", "predict", "scan", "remove"])
