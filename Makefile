@@ -14,7 +14,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
+.PHONY: help setup demo profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-images test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -24,6 +24,7 @@ help:
 	@echo "make test-wheels       the wheels in fresh environments, on each Python at hand"
 	@echo "make test-training     TensorFlow and Horovod"
 	@echo "make test-slow         long series; make test-ceph, test-slurm, test-kubernetes, test-hosts: with these servers"
+	@echo "make test-images       container images, built and run without an engine"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-browser      the web page in Chromium"
 	@echo "make test-readers      FiftyOne, MLflow, pandas, LibreOffice and others open what leaves Framesift"
@@ -79,7 +80,7 @@ bench-setup: $(UV)
 # What the other targets run. Tests go to the workers in equal parts, so that what a module's tests
 # share is made once; a worker that is done first takes from another's end. Three workers for two
 # cores: a sixth of a test's time is waiting for processes and disks.
-OTHERS := training or ceph or slurm or kubernetes or hosts or slow or attacks or browser or readers
+OTHERS := training or ceph or slurm or kubernetes or images or hosts or slow or attacks or browser or readers
 WORKERS := -n 3 --dist worksteal
 BOTH_CORES := -n 2 --dist worksteal
 # The files with tests of a suite: to import all the others costs each worker 8 s of CPU.
@@ -125,7 +126,7 @@ test-fresh: setup
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 # What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
-# and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
+# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
 # more, once for each Python and its pins. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
@@ -140,6 +141,8 @@ wheels: dist/.built $(HOROVOD_BUILT)
 dist/.built: $(UV)
 	rm -rf dist
 	$(UV) build --quiet --all-packages --no-create-gitignore --out-dir dist
+	$(UV) export --quiet --frozen --no-hashes --no-header --all-extras --no-extra dev --no-extra train-gpu \
+		--no-emit-workspace --output-file dist/constraints.txt
 
 $(HOROVOD_BUILT): | $(UV)
 	rm -rf build/horovod
@@ -204,6 +207,11 @@ test-kubernetes: setup kubernetes
 # Two machines, each a network namespace with an sshd; needs root, iproute2 and openssh-server.
 test-hosts: setup
 	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
+
+# The server's image, run as a user without a name on a read-only root; needs root, buildah, debootstrap,
+# and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests/images. Not in CI.
+test-images: setup wheels
+	$(BIN)/pytest -q -m images $(call files_of,images)
 
 test-slow: setup
 	$(BIN)/pytest -q -m slow $(BOTH_CORES) $(call files_of,slow)

@@ -52,6 +52,7 @@ from api.http.routes import (
     models,
     policies,
     predictions,
+    questions,
     scans,
     selections,
     sources,
@@ -71,13 +72,16 @@ from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping
 from api.server.ticker import jobs_driven
+from api.services.accounts.configured_logins import configured_logins
 from api.settings import Settings
 from api.web.routes import datasets as dataset_pages
-from api.web.routes import find, login, pictures, static_files
+from api.web.routes import find, login, pictures, provider_login, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
+from api.web.routes import questions as question_pages
 from api.web.routes.operate import accounts as account_pages
 from api.web.routes.operate import catalog as catalog_pages
+from api.web.routes.operate import sources as source_pages
 from api.web.same_origin import SameOrigin
 from api.workspace import Workspace
 
@@ -104,6 +108,7 @@ ROUTERS = (
     classes.router,
     statistics.router,
     selections.router,
+    questions.router,
     sql.router,
     frames.router,
     predictions.router,
@@ -130,11 +135,14 @@ ROUTERS = (
     audit.router,
     static_files.router,
     login.router,
+    provider_login.router,
     find.router,
     frame_pages.router,
+    question_pages.router,
     pictures.router,
     dataset_pages.router,
     job_pages.router,
+    source_pages.router,
     catalog_pages.router,
     account_pages.router,
 )
@@ -201,6 +209,7 @@ def create_app(
         file_bytes=settings.max_file_mb << 20,
     )
     app.add_middleware(SameOrigin)
+    app.state.provider_logins = configured_logins(settings, authenticates=authenticates)
     app.add_middleware(Authentication, authenticates=authenticates, changes=changes or Changes())
     app.add_middleware(Resolver)
     if hosts is not None:

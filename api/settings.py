@@ -254,6 +254,49 @@ class Settings(BaseModel):
         "are believed, with commas between; of nobody by default.",
     )
 
+    trusted_user_header: str = Field(
+        default="",
+        description="Header by which a proxy of FRAMESIFT_TRUSTED_PROXIES names the user who opens "
+        "pages; empty: none.",
+    )
+
+    oidc_issuer: str = Field(
+        default="",
+        description="URL of the OpenID provider by which users log in, as its discovery document "
+        "has it; empty: none.",
+    )
+    oidc_client_id: str = Field(default="", description="What the provider calls this server.")
+    oidc_client_secret: SecretStr | None = Field(
+        default=None, description="The client's secret; a public client has none."
+    )
+    oidc_client_secret_file: Path | None = Field(
+        default=None, description="File with the client's secret, in place of the variable."
+    )
+    oidc_groups: Path | None = Field(
+        default=None, description="TOML file that says which roles and collections groups have."
+    )
+    oidc_groups_claim: str = Field(
+        default="groups", description="Claim that has the names of a user's groups."
+    )
+    oidc_name_claim: str = Field(
+        default="preferred_username", description="Claim that has the name of a new user."
+    )
+    oidc_scopes: str = Field(
+        default="openid profile", description="Scopes that a login asks for, with blanks between."
+    )
+    oidc_audience: str = Field(
+        default="",
+        description="Audience (aud) of access tokens of the provider that programs may send; "
+        "empty: none are taken.",
+    )
+    oidc_title: str = Field(
+        default="", description="The provider's name on the login page; its host by default."
+    )
+    oidc_ca_bundle: Path | None = Field(
+        default=None,
+        description="PEM file of authorities to trust for the provider, beside the system's.",
+    )
+
     mcp: bool | None = Field(
         default=None,
         description="Whether assistants may ask at /mcp; by default where the extra mcp is there.",

@@ -101,7 +101,8 @@ class Workspace:
         self._seen_parts: Lru[str, VisiblePart | None] = Lru(_PARTS)
         self._limiting = threading.Lock()
         key = settings.secret_key.get_secret_value() if settings.secret_key else ""
-        sealed_keys.use(SecretKey(self.home / "secret.key", key))
+        self.secret_key = SecretKey(self.home / "secret.key", key)
+        sealed_keys.use(self.secret_key)
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:

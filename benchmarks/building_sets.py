@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
-from catalog.frames.frames import info
+from catalog.frames.catalog_info import info
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.class_list import ClassList

@@ -7,6 +7,9 @@ Each answer is a process of its own: `framesift` with its start, and Python that
 runs a statement written by hand over the home's Parquet files. Both write their answer to a file
 that nobody reads. Seconds of CPU (user and system), the median of --rounds, and the peak of
 resident memory, in turns; with --beside those of another version's program `framesift`, too.
+The first line is the start alone: `sql` with a statement that reads no table. The ratio of the
+question itself is of what a question takes beyond it; `select` and `classes` import more than
+`sql` does, which counts as theirs.
 """
 
 import argparse
@@ -66,6 +69,12 @@ class Question:
     """DuckDB's statement over `files`, `class_pixels` and `tags_frame`."""
     target: str = _CSV
     """Where DuckDB copies the rows, and in which format."""
+
+
+_START = Question("start alone", ("sql", "values 1"), "SELECT 1")
+
+_LEAST_S = 0.05
+"""CPU beyond the start of which a ratio says something [s]."""
 
 
 def questions(classes: Sequence[str], scratch: Path) -> list[Question]:
@@ -196,11 +205,14 @@ def main() -> None:
         programs = [str(program), *([str(options.beside)] if options.beside else [])]
         before = " before | MB |" if options.beside else ""
         print(f"{options.frames:,} frames; medians of {options.rounds}, CPU s and MB of memory\n")
-        print(f"| a question | Framesift | MB | DuckDB | MB | ratio |{before}")
-        print(f"|---|---|---|---|---|---|{'---|---|' if before else ''}", flush=True)
+        print(f"| a question | Framesift | MB | DuckDB | MB | ratio | itself |{before}")
+        print(f"|---|---|---|---|---|---|---|{'---|---|' if before else ''}", flush=True)
+        start = _runs(_START, home, programs, options.rounds)
+        print(_line(_START, start, start), flush=True)
         for question in questions(classes.tags, Path(scratch)):
             if not options.only or question.name in options.only:
-                print(_line(question, home, programs, options.rounds), flush=True)
+                runs = _runs(question, home, programs, options.rounds)
+                print(_line(question, runs, start), flush=True)
 
 
 def _made(home: Path, classes: ClassList, frames: int) -> Path:
@@ -212,20 +224,35 @@ def _made(home: Path, classes: ClassList, frames: int) -> Path:
     return home
 
 
-def _line(question: Question, home: Path, programs: Sequence[str], rounds: int) -> str:
-    """The question's line of the table: all of its ways take turns."""
+_Runs = list[list[tuple[float, float]]]
+"""CPU s and MB of each way, by rounds: Framesift, DuckDB by hand, other versions."""
+
+
+def _runs(question: Question, home: Path, programs: Sequence[str], rounds: int) -> _Runs:
+    """The question asked in all ways, in turns."""
     data = str(home / "catalog" / "data" / "main")
     by_hand = [sys.executable, "-c", _BY_HAND, data, question.by_hand, question.target]
     ways = [[programs[0], *question.words], by_hand]
     ways += [[program, *question.words] for program in programs[1:]]
-    runs = [[_run(way, home) for way in ways] for _ in range(rounds)]
-    cells = [
-        (median(run[way][0] for run in runs), median(run[way][1] for run in runs))
-        for way in range(len(ways))
-    ]
+    return [[_run(way, home) for way in ways] for _ in range(rounds)]
+
+
+def _line(question: Question, runs: _Runs, start: _Runs) -> str:
+    """The question's line of the table."""
+    cells, of_start = _medians(runs), _medians(start)
     shown = [f"{seconds:.2f} | {megabytes:,.0f}" for seconds, megabytes in cells]
     ratio = median(run[0][0] / run[1][0] for run in runs)
-    return f"| {' | '.join([question.name, *shown[:2], f'{ratio:.2f}', *shown[2:]])} |"
+    beyond = [cell[0] - one[0] for cell, one in zip(cells, of_start, strict=True)]
+    itself = f"{beyond[0] / beyond[1]:.2f}" if beyond[1] > _LEAST_S else ""
+    return f"| {' | '.join([question.name, *shown[:2], f'{ratio:.2f}', itself, *shown[2:]])} |"
+
+
+def _medians(runs: _Runs) -> list[tuple[float, float]]:
+    """CPU s and MB of each way."""
+    return [
+        (median(seconds for seconds, _ in way), median(megabytes for _, megabytes in way))
+        for way in zip(*runs, strict=True)
+    ]
 
 
 def _run(command: Sequence[str], home: Path) -> tuple[float, float]:

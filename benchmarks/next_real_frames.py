@@ -87,7 +87,7 @@ def run(root: Path | None, out: Path, seeds: int) -> None:
 def _order(seeds: int) -> Iterator[tuple[int, str]]:
     """Each cell, those of the comparison that matters first."""
     choices = (("random", "cover"), ("balanced", "spread"), ("label", "newest"), ("pixels",))
-    others = (["first"], ["all"], ["half", "reduced"], [])
+    others: tuple[list[str], ...] = (["first"], ["all"], ["half", "reduced"], [])
     for names, also in zip(choices, others, strict=True):
         cells = [*also, *(f"{name}-{budget}" for name in names for budget in BUDGETS)]
         for seed in range(seeds):

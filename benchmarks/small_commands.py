@@ -21,7 +21,7 @@ _LISTS = (
     "trigger list", "user list", "webhook list", "token list", "scans list", "stagings list",
     "audit", "jobs usage", "stagings running", "cache status",
 )  # fmt: skip
-_OTHERS = ("info", "select --help", "--version")
+_OTHERS = ("info", "tags list", "tags families", "select --help", "--version")
 _COMPLETED = ("select --cam", "jobs li")
 
 

@@ -30,6 +30,7 @@
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
     ├── CollectionFails          the rule of a user's collection cannot be evaluated
+    ├── ProviderFails            the OpenID provider does not answer, or not as it should
     ├── EngineFailed             the workers of a distributed scan
     ├── JobFailed                a training or validation job did not succeed
     └── StagingCancelled         a user asked the staging to end
@@ -392,6 +393,21 @@ class StoreAway(StorageError):
 
 class SourceFails(StorageError):
     """A source's files cannot be reached; the message does not say where they lie."""
+
+
+class ProviderFails(FramesiftError):
+    """The OpenID provider does not answer, or not as it should; passwords and tokens go on.
+
+    Attributes:
+        issuer: Its URL.
+        why: What it does, as "does not answer".
+    """
+
+    wait_s = 15.0
+
+    def __init__(self, issuer: str, why: str) -> None:
+        self.issuer, self.why = issuer, why
+        super().__init__(f"the OpenID provider {issuer} {why}")
 
 
 class CatalogBusy(FramesiftError):

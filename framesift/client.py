@@ -16,6 +16,7 @@ from framesift.jobs import Jobs
 from framesift.models import Models
 from framesift.policies import Policies
 from framesift.question import Names, PixelRange, ShareRange, one_question, question_of
+from framesift.questions import SavedQuestions
 from framesift.scans import Scans
 from framesift.selection import Selection, Selections
 from framesift.sources import Sources
@@ -38,6 +39,7 @@ class Client:
         jobs: Training, validation and other long work.
         models: What trainings and programs made.
         policies: Tags that are set on what a condition finds.
+        saved_questions: Questions that are saved under a name.
         scans: What was found in sources.
         sources: Places that hold files.
         selections: Questions and their answers.
@@ -80,7 +82,7 @@ class Client:
         self.statistics, self.stagings = Statistics(transport), Stagings(transport)
         self.cache = Cache(transport)
         self.sources, self.tags = Sources(transport), Tags(transport)
-        self.scans = Scans(transport)
+        self.scans, self.saved_questions = Scans(transport), SavedQuestions(transport)
         self.policies = Policies(transport)
         self.triggers, self.webhooks = Triggers(transport), Webhooks(transport)
         self.users, self.tokens = Users(transport), Tokens(transport)

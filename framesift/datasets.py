@@ -437,6 +437,20 @@ class Datasets:
         parameters = {"other": reference(other), "limit": limit}
         return self._transport.json("GET", f"{_path(name)}/diff", query=parameters)
 
+    def diff_text(
+        self, name: str, other: str | Dataset, *, limit: int | None = None
+    ) -> Generator[str]:
+        """The text of `diff`, one JSON document, as it comes; arguments as of `diff`.
+
+        Raises:
+            FramesiftServerError: As `diff`, or the server breaks off.
+        """
+        parameters = {"other": reference(other)}
+        if limit is not None:
+            parameters["limit"] = str(limit)
+        with self._transport.streaming("GET", f"{_path(name)}/diff", params=parameters) as answer:
+            yield from answer.iter_text()
+
     def export(
         self,
         name: str,

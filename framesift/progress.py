@@ -109,12 +109,14 @@ class Progress:
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> "Progress":
-        """By what a training, a staging or a program has measured so far."""
+        """By what a training, a staging, a scan or a program has measured so far."""
         unit, counts = "step", ("step", "max_steps")
         if number_of(metrics, "of_trainings") is not None:
             unit, counts = "trainings", ("trainings", "of_trainings")
         elif number_of(metrics, "max_steps") is None and number_of(metrics, "of_files") is not None:
             unit, counts = "files", ("files", "of_files")
+        elif number_of(metrics, "max_steps") is None and number_of(metrics, "expected_files"):
+            unit, counts = "files", ("files", "expected_files")
         done, total = (count_of(metrics, name) for name in counts)
         return cls(unit, done or 0, total or None, number_of(metrics, "loss"))
 

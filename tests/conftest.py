@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from ingest.labels.class_list import ClassList
 from tests.cheap_passwords import make_passwords_cheap
 from tests.engine_threads import set_engine_threads, usual_engine_threads
+from tests.patient_providers import wait_for_providers
 from tests.profiling import Spent
 from tests.templates import Templates
 
@@ -42,6 +43,7 @@ FEW, MANY = 15, 30
 _SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name for a test's own
 settings.load_profile("tests")
 make_passwords_cheap()
+wait_for_providers()
 set_engine_threads(usual_engine_threads())
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s

@@ -355,8 +355,10 @@ def _import_framesift() -> None:
         importlib.import_module(found_module.name)
     from catalog.lake.extensions import Extensions
     from tests.cheap_passwords import make_passwords_cheap
+    from tests.patient_providers import wait_for_providers
 
     make_passwords_cheap()
+    wait_for_providers()
     importlib.import_module("tests.engine_threads")  # which each fork sets
     needed = Extensions(["sqlite_scanner", "ducklake"])
     with duckdb.connect(config=needed.settings | {"threads": 1}) as connection:

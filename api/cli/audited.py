@@ -25,6 +25,7 @@ _CHANGING = frozenset(
         "stagings cancel", "jobs cancel", "jobs resume", "jobs remove", "policy run",
         "trigger add", "trigger remove", "trigger enable", "trigger disable",
         "webhook add", "webhook remove",
+        "question save", "question seen", "question remove",
         "user add", "user passwd", "user disable", "user remove", "user roles", "user quota",
         "token create", "token revoke",
         "collection add", "collection assign", "collection remove",

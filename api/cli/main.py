@@ -44,6 +44,7 @@ _COMMANDS = {
     "improve": "jobs.improve:improve",
     "trigger": "automation.trigger:trigger_app",
     "webhook": "automation.webhook:webhook_app",
+    "question": "questions:question_app",
     "audit": "accounts:audit",
     "compact": "maintenance:compact",
     "serve": "server:serve",

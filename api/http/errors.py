@@ -36,6 +36,7 @@ from catalog.errors import (
     NotAuthenticated,
     NotFound,
     PreconditionFailed,
+    ProviderFails,
     RemovalRefused,
     ServerBusy,
     SourceFails,
@@ -77,6 +78,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     JobFailed: 500,
     StagingCancelled: 409,
     EngineFailed: 502,
+    ProviderFails: 503,
 }
 """Found along an error class's MRO, so that a subclass needs no entry of its own."""
 
@@ -103,7 +105,7 @@ def problem(
 
 def headers_of(error: FramesiftError) -> dict[str, str]:
     """Headers that an error's answer has: when to ask again."""
-    if isinstance(error, LoginThrottled | ServerBusy | StoreAway):
+    if isinstance(error, LoginThrottled | ServerBusy | StoreAway | ProviderFails):
         return {"Retry-After": str(max(1, round(error.wait_s)))}
     return {"Retry-After": "1"} if isinstance(error, CatalogBusy) else {}
 
@@ -139,11 +141,11 @@ class _DiscoverJson(JSONResponse):
         return json.dumps(content).encode()
 
 
-def unexpected(error: Exception) -> JSONResponse:
+def unexpected(scope: Scope, error: Exception) -> Response:
     """The answer to a request that met an error of ours."""
     # The traceback is the server's log's: the client has no use for it.
     detail = f"unexpected {type(error).__name__}; the server's log says more"
-    return problem(500, "InternalError", detail)
+    return for_browser(Request(scope), problem(500, "InternalError", detail))
 
 
 def answer_to(scope: Scope, error: FramesiftError) -> JSONResponse:
@@ -176,10 +178,10 @@ def add_handlers(app: FastAPI) -> None:
         return for_browser(request, problem(422, "InvalidRequest", why))
 
     @app.exception_handler(UnicodeEncodeError)
-    async def _half_a_character(_request: Request, _error: UnicodeEncodeError) -> JSONResponse:
+    async def _half_a_character(request: Request, _error: UnicodeEncodeError) -> Response:
         # JSON can say "\\ud83d", which no file name and no database holds.
         detail = "a text holds half of a character (a lone surrogate); send whole ones"
-        return problem(422, "InvalidRequest", detail)
+        return for_browser(request, problem(422, "InvalidRequest", detail))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

@@ -275,12 +275,12 @@ def _rule_of_nothing(scope: Scope) -> Rule:
 
 
 def _api_of_nothing(scope: Scope) -> Api:
-    """The API whose errors a path gets that no route answers."""
+    """The API whose errors a path gets that no route answers: a page's, where one may be meant."""
     app, path = scope.get("app"), scope["path"]
     services: Iterator[tuple[str, Api]] = iter(getattr(app.state, "services", ()) if app else ())
     return next(
         (api for prefix, api in services if path == prefix or path.startswith(f"{prefix}/")),
-        Api.V1,
+        Api.V1 if scope["method"] not in _SAFE or (f"{path}/").startswith("/v1/") else Api.WEB,
     )
 
 

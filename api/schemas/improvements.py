@@ -4,6 +4,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
 from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
+from catalog.text.bounded import Few, Name
 from query.sets.min_gap import MIN_GAP_S
 
 _MOST_FRAMES = 1_000_000
@@ -37,9 +38,8 @@ class NewImprovement(Schema):
         allow_inf_nan=False,
         description="They are at least so far from frames that are validated with [s].",
     )
-    classes: list[str] = Field(
-        default=[],
-        max_length=255,
+    classes: Few[Name] = Field(
+        default=(),
         description="Classes that frames are chosen for, by name or tag, as the validation's "
         "report has them; all, each by how weak the model is in it, when empty.",
         examples=[["bicyclist", "pedestrian"]],

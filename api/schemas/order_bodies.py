@@ -28,6 +28,8 @@ class SimpleField:
     """What it means."""
     example: str
     """A value that it may have; empty where none is given."""
+    usual: str
+    """The value that it has where none is given; empty where that depends on others."""
     is_list: bool
     """Whether the text has names with commas between."""
     is_choice: bool
@@ -42,6 +44,7 @@ def simple_fields(body: type[BaseModel]) -> list[SimpleField]:
             row.label.capitalize(),
             row.setting.body_words,
             _text_of(row.setting.examples[0]) if row.setting.examples else "",
+            _text_of(row.default if row.setting.usual is None else row.setting.usual),
             row.is_list,
             bool in row.types,
         )
@@ -51,7 +54,12 @@ def simple_fields(body: type[BaseModel]) -> list[SimpleField]:
 
 
 def _text_of(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    """A value as a line of text; empty for none."""
+    if value is None or value is MISSING:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def body_of(order: type) -> Callable[[type[_Body]], type[_Body]]:

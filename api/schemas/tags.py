@@ -1,17 +1,19 @@
 """Tags, tag families and extractions as JSON."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from api.schemas.base import PageAnswer, Schema, Versioned
 from api.schemas.home_orders import Extraction
 from api.schemas.order_bodies import body_of
-from catalog.tags.families import Family
-from catalog.tags.model_scores import WrittenScores
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
 from catalog.text.bounded import MOST_MANY, Name, Text
-from ingest.imports.tag_import import TagImport
+
+if TYPE_CHECKING:  # a list of tags does without what imports values
+    from catalog.tags.families import Family
+    from catalog.tags.model_scores import WrittenScores
+    from ingest.imports.tag_import import TagImport
 
 Kind = Literal["Open", "Restricted", "Characteristics"]
 
@@ -145,7 +147,7 @@ class FamilyBody(Versioned):
     rows: int = Field(description="Files that have a row in it.", examples=[24])
 
     @classmethod
-    def of(cls, family: Family) -> "FamilyBody":
+    def of(cls, family: "Family") -> "FamilyBody":
         """The catalog's."""
         body = cls(name=family.name, columns=dict(family.columns), rows=family.rows)
         return body.of_version(family.version)
@@ -193,7 +195,7 @@ class ImportBody(Schema):
     _rejected: Any = PrivateAttr(None)
 
     @classmethod
-    def of(cls, result: TagImport) -> "ImportBody":
+    def of(cls, result: "TagImport") -> "ImportBody":
         """An import's."""
         names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
         body = cls(
@@ -250,7 +252,7 @@ class ScoresBody(Schema):
     )
 
     @classmethod
-    def of(cls, written: WrittenScores) -> "ScoresBody":
+    def of(cls, written: "WrittenScores") -> "ScoresBody":
         """A write's."""
         scored = written.scored
         return cls(

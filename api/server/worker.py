@@ -20,6 +20,7 @@ import uvicorn
 from api.server.certificate import LOOK_S, Certificate
 from api.server.log_setup import LogFormat, LogLevel, logging_to_stderr
 from api.server.metrics_folder import count_together
+from api.server.proxy_user import behind_proxies
 from api.server.shared import Changes
 from api.server.stopping import Stopping, Terminal, end_of
 from api.settings import Settings
@@ -240,12 +241,11 @@ def config_of(serving: Serving, app: object, protocol: object = "h11") -> uvicor
             Spectrum Discover compare.
     """
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        behind_proxies(app, serving.settings),  # type: ignore[arg-type]
         http=protocol,  # type: ignore[arg-type]
         ws="none",
         # Not uvicorn's default, by which every program of this machine says who it is.
-        proxy_headers=bool(serving.settings.trusted_proxies),
-        forwarded_allow_ips=list(serving.settings.trusted_proxies),
+        proxy_headers=False,
         log_config=None,
         access_log=False,
         backlog=_ACCEPTED_AT_ONCE,

@@ -7,7 +7,7 @@ from api.schemas.base import iso_time
 from api.schemas.catalog import InfoAnswer, SnapshotBody
 from api.services.call import Service
 from api.workspace import Workspace
-from catalog.frames.frames import info
+from catalog.frames.catalog_info import info
 from catalog.lake.metadata.own_tables import commits
 from catalog.lake.snapshots import log
 from catalog.maintenance.automatic import Uncompacted, uncompacted

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from api.services.pictures import Pictures
     from api.services.policies.regexes import Regexes
     from api.services.policies.service import Policies
+    from api.services.saved_questions import SavedQuestions
     from api.services.scans import Scans
     from api.services.searches import Searches
     from api.services.selections import Selections
@@ -131,6 +132,13 @@ class Session(Call):
         from api.services.policies.regexes import Regexes
 
         return Regexes(self)
+
+    @cached_property
+    def saved_questions(self) -> "SavedQuestions":
+        """Questions that are saved under a name."""
+        from api.services.saved_questions import SavedQuestions
+
+        return SavedQuestions(self)
 
     @cached_property
     def scans(self) -> "Scans":

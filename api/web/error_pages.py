@@ -1,16 +1,35 @@
-"""Errors of pages: the problem document as a page, for browsers alone."""
+"""Errors of pages: the problem document as a page in plain words, for browsers alone."""
 
 import json
-from urllib.parse import quote
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from api.http.routing import rule_of
 from api.http.rules import Api
-from api.web.pages import HEADERS, elsewhere, is_part, page, takes_html
+from api.web.pages import HEADERS, NAVIGATION, elsewhere, is_part, page, takes_html
+from api.web.plain_words import in_plain_words
 
 LOGIN = "/login"
+
+_TITLES = {
+    400: "This cannot be used as it is", 403: "You may not do this", 404: "Not found",
+    405: "This page does not take that", 409: "This does not go with what is there",
+    412: "It was changed meanwhile", 413: "This is too much at once",
+    415: "This cannot be used as it is", 422: "This cannot be used as it is",
+    429: "Too many requests at once", 500: "Something went wrong on the server",
+    502: "A service behind this server failed", 503: "The server cannot answer now",
+    507: "The server could not use its files",
+}  # fmt: skip
+
+_SECTIONS = {
+    "/new-dataset": "/datasets", "/datasets": "/datasets", "/new-job": "/jobs", "/jobs": "/jobs",
+    "/operate": "/operate",
+}  # fmt: skip
+"""The page of the navigation that paths belong to, by their beginnings."""
 
 
 def for_browser(request: Request, problem: JSONResponse) -> Response:
@@ -35,4 +54,31 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
         if name not in ("content-type", "content-length")
     }
     template = "_problem.html" if is_part(request) else "problem.html"
-    return page(request, template, {"problem": body}, status=problem.status_code, headers=headers)
+    context = _told(body) | {"ways": _ways_back(request)}
+    return page(request, template, context, status=problem.status_code, headers=headers)
+
+
+def _told(problem: dict[str, Any]) -> dict[str, Any]:
+    """Title, detail and number of a problem document as a page says them."""
+    status = problem["status"]
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    is_unexpected = problem["title"] == "InternalError"
+    detail = "Its log says more." if is_unexpected else in_plain_words(problem["detail"])
+    is_ours = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    number = problem.get("request_id", "") if is_ours else ""
+    return {"title": title, "detail": detail, "number": number}
+
+
+def _ways_back(request: Request) -> list[tuple[str, str]]:
+    """Path and text of links: the page before, the list that the path is of, and Find."""
+    path = request.url.path
+    ways = []
+    referer = urlsplit(request.headers.get("referer", ""))
+    before = referer.path + (f"?{referer.query}" if referer.query else "")
+    is_own = referer.netloc == request.headers.get("host") and before.startswith("/")
+    if is_own and before[1:2] != "/" and before != request.url.path:
+        ways.append((before, "Back to the page before"))
+    titles = dict(NAVIGATION)
+    section = next((to for start, to in _SECTIONS.items() if path.startswith(start)), "/")
+    ways += [(to, titles[to]) for to in dict.fromkeys((section, "/"))]
+    return ways

@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from api.services.accounts.callers import NOBODY_ASKED
+from api.web.moments import duration, moment
+from api.web.plain_words import in_plain_words
 
 NAVIGATION = (("/", "Find"), ("/datasets", "Build"), ("/jobs", "Run"), ("/operate", "Operate"))
 """Path and title of each page that the navigation names."""
@@ -59,7 +61,7 @@ def page(
         {
             "caller": caller,
             "user": caller.user if caller is not None else "",
-            "may_log_out": caller is not None and caller is not NOBODY_ASKED,
+            "may_log_out": _may_log_out(of_request),
             "may_write": caller is not None and caller.may("write") and caller.sees_all,
             "navigation": NAVIGATION,
             "here": request.url.path,
@@ -71,9 +73,21 @@ def page(
     return HTMLResponse(text, status, {**HEADERS, **(headers or {})})
 
 
+def _may_log_out(context: Any) -> bool:
+    """Return whether a session ends by a logout: not that of a proxy, nor where nobody logs in."""
+    is_known = context is not None and context.caller not in (None, NOBODY_ASKED)
+    return is_known and not context.proxy_user
+
+
 def elsewhere(path: str) -> Response:
     """Have the browser open a path of this server."""
     return RedirectResponse(path, 303, HEADERS)
+
+
+def own_path(path: str) -> str:
+    """The path to go on to; "/" where it might lead to another server."""
+    is_own = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
+    return path if is_own else "/"
 
 
 def gone_on(request: Request, path: str) -> Response:
@@ -126,5 +140,8 @@ def _templates() -> Environment:
     environment.globals["asset"] = asset
     environment.filters["path"] = _path_of
     environment.filters["value"] = _value
+    environment.filters["plain_words"] = in_plain_words
+    environment.filters["moment"] = moment
+    environment.filters["duration"] = duration
     environment.filters["thousands"] = lambda number: f"{number:,}"
     return environment

@@ -115,8 +115,8 @@ def change(
         most_ranks: Processes of these jobs; 0 for what the settings say.
 
     Raises:
-        InvalidInput: The password cannot be used, there is no role, no admin would be left, or a
-            number is negative.
+        InvalidInput: The password cannot be used, or a provider knows the user, there is no role,
+            no admin would be left, or none with a password, or a number is negative.
     """
     from sqlalchemy import delete
 
@@ -142,6 +142,11 @@ def change(
         if most_ranks is not None:
             user.most_ranks = most_ranks
         if hashed is not None:
+            if user.subject is not None:
+                raise InvalidInput(
+                    f"user '{name}' logs in by the OpenID provider and has no password here; "
+                    "framesift token create makes a token for a program"
+                )
             user.password = hashed
             session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
     return user
@@ -156,6 +161,7 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
 
     from catalog.records.automation.tables import Trigger, Webhook
     from catalog.records.policy_tables import Policy
+    from catalog.records.question_tables import SavedQuestion
     from catalog.records.tables import Dataset
     from catalog.records.versions import new_version
 
@@ -165,7 +171,7 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
             collection.version = new_version()
         with _an_admin_left(session, user):
             session.delete(user)
-            for kind in (Dataset, Policy, Trigger, Webhook):
+            for kind in (Dataset, Policy, SavedQuestion, Trigger, Webhook):
                 theirs = kind.account == user.account
                 session.execute(update(kind).where(theirs).values(owner=""))
     return user
@@ -264,23 +270,34 @@ def _check_password(password: str) -> None:
 
 @contextmanager
 def _an_admin_left(session: "Session", user: "User") -> Iterator[None]:
-    """Undo a change of a user that leaves nobody who may manage users."""
+    """Undo a change of a user that leaves no admin, or nobody who manages without a provider."""
     from sqlalchemy import select
 
     from catalog.records.user_tables import User
 
-    was_admin = _is_admin(user)
+    was_admin, had_password = _is_admin(user), _is_admin_with_password(user)
     yield
     session.flush()
-    if was_admin and not any(_is_admin(other) for other in session.scalars(select(User))):
+    others = session.scalars(select(User)).all()
+    if was_admin and not any(map(_is_admin, others)):
         raise InvalidInput(
             f"user '{user.name}' is the last admin; make another one first: "
             "framesift user roles NAME admin"
+        )
+    has_provider = any(other.subject is not None for other in others)
+    if had_password and has_provider and not any(map(_is_admin_with_password, others)):
+        raise InvalidInput(
+            f"user '{user.name}' is the last admin with a password; give another admin one first: "
+            "framesift user passwd NAME"
         )
 
 
 def _is_admin(user: "User") -> bool:
     return "admin" in user.roles and not user.disabled
+
+
+def _is_admin_with_password(user: "User") -> bool:
+    return _is_admin(user) and bool(user.password)
 
 
 @cache

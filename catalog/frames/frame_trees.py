@@ -10,9 +10,9 @@ again.
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -25,6 +25,9 @@ from catalog.lake.schema import (
 )
 from catalog.text.quoting import literal
 from catalog.values import make_fkey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Identity = tuple[str, str, int | None]
 """Scene, camera and number of a frame."""
@@ -57,6 +60,8 @@ def merge(
     Returns:
         How many frames have several trees.
     """
+    import pyarrow as pa
+
     scenes, cameras, numbers = zip(*frames, strict=True) if (frames := [*frames]) else ((), (), ())
     connection.register(
         "touched_frames",
@@ -105,7 +110,7 @@ def merge(
         connection.unregister("merged_frames")
 
 
-def _several(connection: duckdb.DuckDBPyConnection, cluster: str, datasource: str) -> pa.Table:
+def _several(connection: duckdb.DuckDBPyConnection, cluster: str, datasource: str) -> "pa.Table":
     """Those of touched_frames that have, or had, several trees."""
     return connection.execute(f"""
         WITH every AS (
@@ -144,7 +149,7 @@ def _rows_of_trees(cluster: str, datasource: str) -> str:
     """
 
 
-def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
+def _merged(cluster: str, datasource: str, rows: "pa.Table") -> str:
     """The statement for the frames made of rows_of_trees."""
     prefix = literal(make_fkey(cluster, datasource, ""))
     of_label = [*_OF_LABEL, *_counted(rows)]
@@ -174,7 +179,7 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
     """
 
 
-def _counted(rows: pa.Table) -> list[str]:
+def _counted(rows: "pa.Table") -> list[str]:
     """The columns of rows_of_trees that are numbers of pixels."""
     excluded = {*FRAME_TAGS_COLUMNS, *CLASS_PIXELS_COLUMNS, "trees"} - {"unknown_pixels"}
     return [name for name in rows.column_names if name not in excluded]

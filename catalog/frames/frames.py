@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.frames import label_segments
-from catalog.lake.catalog import Catalog
+from catalog.lake.arrow_types import ARROW
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
@@ -37,7 +37,6 @@ from catalog.text.quoting import quoted
 from catalog.values import (
     FKEY_CHARACTERS,
     OBJECT_PLATFORMS,
-    CatalogInfo,
     File,
     Frame,
     KnownFile,
@@ -46,15 +45,6 @@ from catalog.values import (
 )
 
 _FETCHED_ROWS = 10_000
-
-_ARROW = {
-    "VARCHAR": pa.string(),
-    "BIGINT": pa.int64(),
-    "INTEGER": pa.int32(),
-    "SMALLINT": pa.int16(),
-    "TINYINT": pa.int8(),
-    "TIMESTAMP": pa.timestamp("us"),
-}
 
 
 @dataclass(frozen=True)
@@ -323,17 +313,6 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [*families, *confusion_cells.tables(connection), *OF_SCANS, FILES]
 
 
-def info(store: Catalog) -> CatalogInfo:
-    """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
-    with store.reading() as snapshot:
-        counts = snapshot.execute(
-            f"SELECT (SELECT count(*) FROM main.{FILES}), "
-            f"(SELECT count(label_file) FROM main.{FRAME_TAGS})"
-        ).fetchone()
-        files, frames = counts or (0, 0)
-        return CatalogInfo(snapshot.number, files, frames, len(snapshot.tags))
-
-
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
     is_object = source.platform in OBJECT_PLATFORMS
     folder, _, name = file.key.rpartition("/")
@@ -422,5 +401,5 @@ def _digest_rows(source: SourceNames, frames: Sequence[Frame]) -> list[dict[str,
 
 
 def _table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]) -> pa.Table:
-    schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
+    schema = pa.schema([pa.field(name, ARROW[kind]) for name, kind in columns.items()])
     return pa.Table.from_pylist(list(rows), schema=schema)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import duckdb
-import pyarrow as pa
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
@@ -23,6 +22,8 @@ def put(connection: duckdb.DuckDBPyConnection, segments: Mapping[str, str]) -> N
     Args:
         segments: By fkey.
     """
+    import pyarrow as pa
+
     if not segments:
         return
     if not _has_table(connection):

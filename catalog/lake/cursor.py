@@ -1,8 +1,9 @@
 """Cursors run statements and give rows: DuckDB's connections, cursors, snapshots being read."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Rows(Protocol):
@@ -21,10 +22,10 @@ class Rows(Protocol):
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
 
-    def to_arrow_table(self) -> pa.Table:
+    def to_arrow_table(self) -> "pa.Table":
         """The rows that are left."""
 
-    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> "pa.RecordBatchReader":
         """The rows that are left, in batches of at most so many."""
 
 
@@ -57,10 +58,10 @@ class CursorRows:
         """The rows that are left."""
         return self._cursor.fetchall()
 
-    def to_arrow_table(self) -> pa.Table:
+    def to_arrow_table(self) -> "pa.Table":
         """The rows that are left."""
         return self._cursor.to_arrow_table()
 
-    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> "pa.RecordBatchReader":
         """The rows that are left, in batches of at most so many."""
         return self._cursor.to_arrow_reader(batch_size)

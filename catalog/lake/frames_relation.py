@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from catalog.lake.layouts import MADE, QueriedSnapshot, TableLayout, Tags
 from catalog.lake.schema import FILES_COLUMNS, LABELLED
 from catalog.lake.wide_names import FKEY_HASH
@@ -66,6 +64,8 @@ class FramesRelation:
         Args:
             hashes: fkey_hash of each frame wanted.
         """
+        import pyarrow as pa
+
         rows = pa.table({FKEY_HASH: pa.array(hashes, pa.uint64())})
         with self.layout.temporary_table(snapshot, rows) as table:
             labelled = _leaves_out(self.tags, every=self.every)

@@ -8,9 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Rows
@@ -34,6 +32,9 @@ from catalog.lake.wide_names import (
     in_family,
 )
 from catalog.values import TagColumn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Found = TypeVar("Found")
 
@@ -63,10 +64,10 @@ class QueriedSnapshot(Protocol):
     def execute(self, query: str, parameters: Any = None, /) -> Rows:
         """Run a statement."""
 
-    def table(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
+    def table(self, query: str, parameters: Sequence[object] = ()) -> "pa.Table":
         """The rows of a statement."""
 
-    def with_table(self, name: str, rows: pa.Table) -> AbstractContextManager[None]:
+    def with_table(self, name: str, rows: "pa.Table") -> AbstractContextManager[None]:
         """Rows as a table of that name, beside the catalog."""
 
 
@@ -143,7 +144,7 @@ class TableLayout(Protocol):
         """
 
     def temporary_table(
-        self, snapshot: QueriedSnapshot, rows: pa.Table
+        self, snapshot: QueriedSnapshot, rows: "pa.Table"
     ) -> AbstractContextManager[str]:
         """A table beside the catalog, for the block, that names frames by their fkey_hash."""
 
@@ -221,7 +222,7 @@ class Joined:
         return _joined(tags, labelled, self.collection, few)
 
     @contextmanager
-    def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
+    def temporary_table(self, snapshot: QueriedSnapshot, rows: "pa.Table") -> Iterator[str]:
         """See TableLayout."""
         with snapshot.with_table(_CHOSEN, rows):
             fkeys = snapshot.table(
@@ -325,7 +326,7 @@ class Wide:
         """See TableLayout: DuckDB reads columns of rows in memory late by itself."""
 
     @contextmanager
-    def temporary_table(self, snapshot: QueriedSnapshot, rows: pa.Table) -> Iterator[str]:
+    def temporary_table(self, snapshot: QueriedSnapshot, rows: "pa.Table") -> Iterator[str]:
         """See TableLayout."""
         with snapshot.with_table(_CHOSEN, rows):
             yield _CHOSEN

@@ -5,9 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from catalog.lake.connection import snapshot_of
 from catalog.lake.cursor import CursorRows
@@ -19,6 +17,9 @@ from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
 from catalog.lake.views import tag_columns, view_columns
 from catalog.storage.lru import Lru
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Found = TypeVar("Found")
 
@@ -215,7 +216,7 @@ class Snapshot(CursorRows):
         self._cursor.execute(query, parameters)
         return self
 
-    def table(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
+    def table(self, query: str, parameters: Sequence[object] = ()) -> "pa.Table":
         """The rows of a question's statement."""
         with self.watched() as watch, watch.errors():
             self._cursor.execute(query, [*parameters] or None)
@@ -251,7 +252,7 @@ class Snapshot(CursorRows):
         return StatementWatch(self._cursor, allowed, cancellation or current(), began)
 
     @contextmanager
-    def with_table(self, name: str, rows: pa.Table) -> Iterator[None]:
+    def with_table(self, name: str, rows: "pa.Table") -> Iterator[None]:
         """Let statements of the block read ``rows`` as a table of that name, beside the catalog."""
         self._cursor.register(name, rows)
         try:

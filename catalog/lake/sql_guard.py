@@ -11,16 +11,18 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
 from catalog.lake.cursor import CursorRows
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
 from catalog.storage.lru import Lru
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TABLE_FUNCTIONS = re.compile(
     r"unnest|range|generate_series|repeat|json_each|json_tree"
@@ -106,7 +108,7 @@ class SelectOnly(CursorRows):
         """End what it executes in another thread."""
         self._cursor.interrupt()
 
-    def register(self, name: str, rows: pa.Table) -> None:
+    def register(self, name: str, rows: "pa.Table") -> None:
         """Have statements read ``rows`` as a table of that name, beside the catalog."""
         self._cursor.register(name, rows)
         self._beside.add(name)

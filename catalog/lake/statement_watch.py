@@ -5,12 +5,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import duckdb
-import pyarrow as pa
 
 from catalog.errors import SqlError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _AGAIN_S = 0.02
 """Interval at which a statement is interrupted again until it ends [s]: an interrupt before it
@@ -125,7 +127,7 @@ class StatementWatch:
             self.look_at = now + _AGAIN_S
         return self.look_at
 
-    def read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def read(self, reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
         """The reader's batches, as long as there is time.
 
         Raises:
@@ -151,7 +153,7 @@ class StatementWatch:
         """
         try:
             yield
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
+        except _errors_of_reading() as error:
             cause = _of_engine(error)
             if isinstance(cause, duckdb.InterruptException):
                 raise self._ended() from error
@@ -212,6 +214,13 @@ _BY_NAME: dict[str, type[duckdb.Error]] = {
     "Out of Range": duckdb.OutOfRangeException,
 }
 """Error class for each word with which DuckDB begins an error's text."""
+
+
+def _errors_of_reading() -> tuple[type[Exception], ...]:
+    """What reading rows raises; asked where it does, as statements without Arrow do without it."""
+    import pyarrow as pa
+
+    return duckdb.Error, pa.ArrowException, OSError
 
 
 def _of_engine(error: Exception) -> duckdb.Error:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from catalog.records import policy_tables, tables, user_tables
+    from catalog.records import policy_tables, question_tables, tables, user_tables
     from catalog.records.automation import tables as automation
 
 Record = TypeVar("Record")
@@ -35,3 +35,4 @@ TRIGGERS: "Kind[automation.Trigger]" = Kind("triggers")
 TRIGGER_RUNS: "Kind[automation.TriggerRun]" = Kind("trigger_runs")
 WEBHOOKS: "Kind[automation.Webhook]" = Kind("webhooks")
 WEBHOOK_DELIVERIES: "Kind[automation.WebhookDelivery]" = Kind("webhook_deliveries")
+SAVED_QUESTIONS: "Kind[question_tables.SavedQuestion]" = Kind("saved_questions")

@@ -1,4 +1,4 @@
 """The schema of the records. A leaf: short commands read it without SQLAlchemy."""
 
-NEWEST = "r0003"
+NEWEST = "r0005"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 # Their tables are records, too: backups and copies hold them.
 import catalog.records.automation.tables
 import catalog.records.policy_tables
+import catalog.records.question_tables
 import catalog.records.user_tables  # noqa: F401
 from catalog.errors import EXPORT_AND_IMPORT, CatalogDamaged, StorageError
 from catalog.records.engine import (

@@ -15,6 +15,7 @@ class User(VersionedRecord, Base):
     """Account of a person or a program."""
 
     __tablename__ = "users"
+    __table_args__ = (Index("users_by_subject", "issuer", "subject", unique=True),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(128), unique=True)
@@ -27,6 +28,9 @@ class User(VersionedRecord, Base):
     most_jobs: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     most_ranks: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     created: Mapped[datetime] = mapped_column(default=now)
+    # Of a user whom an OpenID provider knows: its URL, and what it calls the user for ever.
+    issuer: Mapped[str | None] = mapped_column(String(1024))
+    subject: Mapped[str | None] = mapped_column(String(256))
 
     @property
     def account(self) -> str:

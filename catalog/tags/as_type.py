@@ -4,9 +4,11 @@ A time with an offset or a zone is that moment in UTC, and one without is kept a
 the same on every machine. A number that is not finite (NaN, infinity) is no value.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _PLAIN_TIME = "'[0-9-]+([ T][0-9:.]+)?'"
 _ZONE_FORMS = (
@@ -22,7 +24,7 @@ def text_as(text: str, kind: str, cast: Literal["CAST", "TRY_CAST"] = "TRY_CAST"
 
     Args:
         text: Expression of type VARCHAR.
-        kind: A key of `catalog.tags.families.TYPES`.
+        kind: One of `catalog.tags.families.TYPES`.
         cast: "CAST" for an error where the text is no value.
     """
     if kind != "TIMESTAMP":
@@ -43,13 +45,15 @@ def value_as(value: str, kind: str, cast: Literal["CAST", "TRY_CAST"] = "TRY_CAS
     return f"CASE WHEN isfinite({typed}) THEN {typed} END" if kind == "DOUBLE" else typed
 
 
-def column_as(name: str, column: pa.DataType, kind: str) -> str:
+def column_as(name: str, column: "pa.DataType", kind: str) -> str:
     """The expression for a column's values, with an error where one does not fit; see text_as.
 
     Args:
         column: Its type in Arrow.
         kind: See text_as.
     """
+    import pyarrow as pa
+
     is_text = any(
         test(column)
         for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

@@ -11,13 +11,16 @@ a question about one cell reads some row groups of one Parquet file, and not all
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import CONFUSION_CELLS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCORED_MODELS = "scored_models"
 
@@ -62,9 +65,11 @@ def scored_models(cursor: Cursor) -> dict[str, ScoredModel]:
     return {row[0]: ScoredModel(*row) for row in rows}
 
 
-def predicted_pixels(cursor: Cursor, model: str, fkeys: Sequence[str]) -> pa.Table:
+def predicted_pixels(cursor: Cursor, model: str, fkeys: Sequence[str]) -> "pa.Table":
     """Pixels that a model took for each class in frames: fkey, predicted (class tag), pixels."""
     if not _has_table(cursor, CONFUSION_CELLS):
+        import pyarrow as pa
+
         return pa.table({"fkey": [], "predicted": [], "pixels": []})
     return cursor.execute(
         f"SELECT fkey, predicted, sum(pixels)::BIGINT AS pixels FROM main.{CONFUSION_CELLS} "

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.lake.catalog import Catalog, WritableCatalog
@@ -19,7 +19,6 @@ from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FRAME_TAGS
 from catalog.tags.families import (
-    TYPES,
     define,
     family_columns,
     missing_columns,
@@ -27,6 +26,9 @@ from catalog.tags.families import (
     table_of,
 )
 from catalog.values import Problem, make_fkey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TABLE = "extracted"
 _COLUMNS = {
@@ -229,11 +231,15 @@ def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extrac
     Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags; one
     whose file could not be read keeps those that were read from the file as it is now.
     """
+    import pyarrow as pa
+
+    from catalog.lake.arrow_types import ARROW
+
     done = _without_still_valid(store, extraction, done)
     if not done:
         return 0
     good = [item for item in done if item.reason is None]
-    columns = {tag: TYPES[kind] for tag, kind in extraction.columns.items()}
+    columns = {tag: ARROW[kind] for tag, kind in extraction.columns.items()}
     rows = pa.table(
         {
             "fkey": pa.array([item.frame.fkey for item in good], pa.string()),
@@ -327,7 +333,9 @@ def extracted_families(cursor: Cursor) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
+def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> "pa.Table":
+    import pyarrow as pa
+
     frames = [item.frame for item in done]
     return pa.table(
         {

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake import views as discover_views
@@ -28,15 +28,11 @@ from catalog.records.expected_version import ExpectedVersion, to_change, version
 from catalog.tags import confusion_cells, kept_tags, tag_kinds
 from catalog.tags.as_type import column_as
 
-TYPES: dict[str, pa.DataType] = {
-    "BOOLEAN": pa.bool_(),
-    "INTEGER": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "TIMESTAMP": pa.timestamp("us"),
-}
-"""Types a tag may have, and Arrow's for each."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TYPES = ("BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "TIMESTAMP")
+"""Types a tag may have."""
 
 MOST_TAGS = 4_000
 """Most tags of a catalog: a Db2 result has at most 4,096 columns, and metaocean_view has all
@@ -133,14 +129,14 @@ def write(
     store: WritableCatalog,
     family: str,
     columns: Mapping[str, str],
-    rows: pa.Table | None = None,
+    rows: "pa.Table | None" = None,
     *,
     author: str = "tags",
 ) -> Written:
     """Make a family or give it what it lacks of tags, and set rows of it, in one commit.
 
     Args:
-        columns: Tag -> type, a key of TYPES; tags it already has must have that type.
+        columns: Tag -> type, one of TYPES; tags it already has must have that type.
         rows: fkey and any of the family's tags. A row replaces the file's older values of these
             tags; the family's other tags keep theirs.
 
@@ -250,7 +246,7 @@ def check_tag_name(tag: str) -> None:
         )
 
 
-def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table) -> Written:
+def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: "pa.Table") -> Written:
     """Set rows of a family inside the caller's transaction; see `write`.
 
     Raises:

@@ -30,6 +30,9 @@ class RowsFile:
             with pq.ParquetWriter(self._file, FRAMES_SCHEMA, compression="zstd") as writer:
                 for rows in portions:
                     writer.write_table(rows)
+                    del rows
+                    # Arrow keeps what a portion took, 40 to 60 MB, while DuckDB reads the next.
+                    pa.default_memory_pool().release_unused()
             self._file.flush()
         except OSError as error:
             folder = tempfile.gettempdir()

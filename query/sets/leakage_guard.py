@@ -63,29 +63,34 @@ def chains(times: Seconds, min_gap_s: float) -> Codes:
 
 def joined_groups(groupings: Sequence[Codes]) -> Codes:
     """Number of the smallest group that shares no code of any grouping with another group."""
+    of_frame = _combined(groupings)
+    some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
+    some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
+    tuples = [
+        np.unique(codes[some], return_inverse=True)[1].astype(np.int32) for codes in groupings
+    ]
+    least = np.arange(len(some))  # of each combination: the first that is known to go with it
+    while True:
+        before = least
+        for codes in tuples:
+            of_code = np.full(int(codes.max(initial=-1)) + 1, len(some))
+            np.minimum.at(of_code, codes, least)
+            least = of_code[codes]
+        np.minimum.at(least, before, least.copy())
+        least = least[least]
+        if (least == before).all():
+            groups: Codes = np.unique(least, return_inverse=True)[1].astype(np.int64)
+            return groups[of_frame]
+
+
+def _combined(groupings: Sequence[Codes]) -> Codes:
+    """Number of the combination of codes that each frame has."""
     of_frame = np.zeros(len(groupings[0]), np.int64)
     for codes in groupings:
         dense = np.unique(codes, return_inverse=True)[1]
-        joint = of_frame * (int(dense.max(initial=0)) + 1) + dense
-        of_frame = np.unique(joint, return_inverse=True)[1]
-    some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
-    some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
-    tuples = np.array([codes[some] for codes in groupings])
-    parent = list(range(tuples.shape[1]))
-
-    def root(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for codes in tuples:
-        first: dict[int, int] = {}
-        for node, code in enumerate(codes.tolist()):
-            one, other = root(node), root(first.setdefault(code, node))
-            parent[max(one, other)] = min(one, other)
-    roots = np.array([root(node) for node in range(len(parent))], np.int64)
-    return np.unique(roots, return_inverse=True)[1].astype(np.int64)[of_frame]
+        dense += of_frame * (int(dense.max(initial=0)) + 1)
+        of_frame = np.unique(dense, return_inverse=True)[1]
+    return of_frame
 
 
 def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:

@@ -285,8 +285,9 @@ def is_stopping(url: str) -> bool:
 
 
 def _control(terminal: int) -> None:
-    """Have a terminal be that of the process, and of those that it starts."""
+    """Have a terminal be that of the process, and of those that it starts, as a shell does."""
     import fcntl
     import termios
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's before the tests goes to all of them
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

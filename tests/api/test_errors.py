@@ -46,6 +46,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.JobFailed: errors.JobFailed("x", "failed"),
     errors.StagingCancelled: errors.StagingCancelled("cancelled"),
     errors.EngineFailed: errors.EngineFailed("x"),
+    errors.ProviderFails: errors.ProviderFails("https://id.example.com", "does not answer"),
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "NothingToAdd": 400, "UnknownName": 400,
@@ -58,7 +59,7 @@ EXPECTED = {
     "BadFile": 422, "UnreadableFile": 422, "ArchivedFile": 422, "OtherVersion": 422,
     "SqlError": 400, "StorageError": 507, "StoreAway": 503, "CacheFull": 507, "SourceFails": 502,
     "CatalogBusy": 503, "CatalogDamaged": 500, "CollectionFails": 500,
-    "JobFailed": 500, "StagingCancelled": 409, "EngineFailed": 502,
+    "JobFailed": 500, "StagingCancelled": 409, "EngineFailed": 502, "ProviderFails": 503,
 }  # fmt: skip
 
 

@@ -133,6 +133,7 @@ def test_lists_have_pages(document: dict[str, Any]) -> None:
         "policies",
         "triggers",
         "webhooks",
+        "questions",
     ]
     for name in lists:
         operation = document["paths"][f"/v1/{name}"]["get"]

@@ -220,6 +220,8 @@ ASKED = {
     "trigger disable": ["t"],
     "webhook add": ["w", "https://x/"], "webhook list": [], "webhook show": ["w"],
     "webhook remove": ["w"],
+    "question save": ["q", "--has", "car"], "question list": [], "question show": ["q"],
+    "question seen": ["q"], "question remove": ["q"],
 }  # fmt: skip
 """Every command that asks a server, with arguments that it can be asked with."""
 

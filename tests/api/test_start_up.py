@@ -139,8 +139,9 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
     table, *others = imported(catalogued, selected, *written)
     assert table == CATALOG | ARROW
     assert others == [CATALOG | ARROW | {"pyarrow.compute"}] * 3
-    shares = [["info"], ["classes"]]
-    assert imported(catalogued, *shares) == [{"duckdb"} | ARROW] * 2
+    listed = [["info"], ["tags", "list"], ["tags", "families"]]
+    assert imported(catalogued, *listed) == [{"duckdb"}] * 3
+    assert imported(catalogued, ["classes"]) == [{"duckdb"} | ARROW]
     page, _ = Session(open_home(catalogued)).frames.page("", limit=1)
     fkey = page.frames[0]["fkey"]
     assert (
@@ -151,9 +152,9 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
 
 LISTS = [
     ["audit"], ["collection", "list"], ["dataset", "list"], ["jobs", "list"], ["models", "list"],
-    ["policy", "list"], ["scans", "list"], ["source", "list"], ["stagings", "list"],
-    ["token", "list"], ["trigger", "list"], ["user", "list"], ["webhook", "list"],
-    ["jobs", "usage"], ["stagings", "running"],
+    ["policy", "list"], ["question", "list"], ["scans", "list"], ["source", "list"],
+    ["stagings", "list"], ["token", "list"], ["trigger", "list"], ["user", "list"],
+    ["webhook", "list"], ["jobs", "usage"], ["stagings", "running"],
 ]  # fmt: skip
 
 

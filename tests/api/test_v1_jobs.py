@@ -409,7 +409,7 @@ def test_preflights_and_studies(served: Served) -> None:
             job = session.query(Job).filter(Job.name == name).one()
             job.metrics = {"speedup_16_ranks": 1.8, "tables": [table, {"rows": 3}]}
     (workspace.jobs / "study-a" / "scaling.svg").write_text("<svg/>")
-    figure = "/v1/jobs/study-a/files/scaling.svg"
+    figure = "/jobs/study-a/files/scaling.svg"
     page = client.get("/jobs/study-a").text
     assert "<caption>Medians</caption>" in page
     assert "&lt;b&gt;1.8x&lt;/b&gt;" in page
@@ -652,11 +652,11 @@ def test_onnx_files_of_programs_are_models(served: Served) -> None:
     """
     client, workspace = served
     jobs: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-        ("t-1", "train", "done", ()),
+        ("n-1", "train", "done", ()),
         ("o-1", "run", "done", ("other.onnx", "model.onnx")),
         ("o-none", "run", "done", ("model.pt",)),
         ("o-failed", "run", "failed", ("model.onnx",)),
-        ("t-2", "train", "done", ()),
+        ("n-2", "train", "done", ()),
         ("o-2", "run", "done", ("a.onnx", "b.onnx")),
     )
     named = [name for name, *_ in jobs]
@@ -669,8 +669,8 @@ def test_onnx_files_of_programs_are_models(served: Served) -> None:
     listed = client.get("/v1/models").json()["models"]
     ours = [one for one in listed if one["name"] in named]
     assert [(one["name"], one["onnx"]) for one in ours] == [
-        ("o-2", ["a.onnx", "b.onnx"]), ("t-2", []), ("o-1", ["model.onnx", "other.onnx"]),
-        ("t-1", []),
+        ("o-2", ["a.onnx", "b.onnx"]), ("n-2", []), ("o-1", ["model.onnx", "other.onnx"]),
+        ("n-1", []),
     ]  # fmt: skip
     of_program = ours[2]
     output = ProgramPaths(workspace.jobs / "o-1").output

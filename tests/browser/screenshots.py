@@ -26,6 +26,7 @@ PAGES = {
     "find": "/?min.car=1000&min.bicycle=1",
     "frame": "/frames/local:a2d2:camera_lidar_semantic/20260418_100155/camera/cam_front_center/"
     "20260418100155_camera_frontcenter_000000155.png",
+    "questions": "/questions",
     "datasets": "/datasets",
     "dataset": "/datasets/balanced",
     "new_dataset": "/new-dataset?min.car=1000",
@@ -36,6 +37,7 @@ PAGES = {
     "cell": "/jobs/v-first/frames?truth=car&predicted=sky",
     "new_job": "/new-job?dataset=city",
     "sources": "/operate",
+    "source": "/operate/sources/a2d2",
     "scan": "/operate/scans/1",
     "cache": "/operate/cache",
     "snapshots": "/operate/snapshots",
@@ -78,7 +80,9 @@ def sample_home(folder: Path, catalogued: Path | None = None) -> Path:
         make_home(catalogued, SAMPLE)
     home = home_with_jobs(catalogued, folder)
     workspace = open_home(home)
-    datasets = Session(workspace, NOBODY_ASKED).datasets
+    session = Session(workspace, NOBODY_ASKED)
+    session.saved_questions.save("cars", {"where": "car > 1000"}, shared=True)
+    datasets = session.datasets
     datasets.create("city", split="train=0.7,validation=0.3", split_by="frame", allow_leakage=True)
     targets = {"camera": {"front_center": 0.5, "*": 0.5}, "car:1000": {":1000": 0.5, "1000:": 0.5}}
     datasets.create(

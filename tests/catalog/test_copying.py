@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
-from catalog.frames.frames import info, register, remove
+from catalog.frames.catalog_info import info
+from catalog.frames.frames import register, remove
 from catalog.lake.metadata.own_tables import is_made
 from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_datasets

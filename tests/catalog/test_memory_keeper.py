@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound, SqlError
-from catalog.frames.frames import info, known_files, register
+from catalog.frames.catalog_info import info
+from catalog.frames.frames import known_files, register
 from catalog.lake import newest as newest_snapshot
 from catalog.lake.newest import NewestSnapshot
 from catalog.memory import keeper, wide_tables

@@ -19,12 +19,8 @@ from catalog.errors import (
     SqlError,
     StorageError,
 )
-from catalog.frames.frames import (
-    info,
-    register,
-    remove,
-    remove_source_files,
-)
+from catalog.frames.catalog_info import info
+from catalog.frames.frames import register, remove, remove_source_files
 from catalog.lake.connection import Lake
 from catalog.maintenance.compaction import compact
 from catalog.records.sources import recorded_sources

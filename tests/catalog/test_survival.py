@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import CatalogBusy, FramesiftError, StorageError
-from catalog.frames.frames import info, register
+from catalog.frames.catalog_info import info
+from catalog.frames.frames import register
 from catalog.records.sources import add_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source

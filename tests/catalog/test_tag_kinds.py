@@ -7,6 +7,7 @@ import pytest
 
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.frames.frames import register
+from catalog.lake.arrow_types import ARROW
 from catalog.maintenance.check import check
 from catalog.store import CatalogStore
 from catalog.tags import families
@@ -34,7 +35,7 @@ def filled(templates: Templates, tmp_path: Path) -> CatalogStore:
 
 def write(store: CatalogStore, tag: str, values: list[object], kind: str = "VARCHAR") -> None:
     fkeys = [f"c1:d1:{key}" for key in "abc"[: len(values)]]
-    rows = pa.table({"fkey": fkeys, tag: pa.array(values, families.TYPES[kind])})
+    rows = pa.table({"fkey": fkeys, tag: pa.array(values, ARROW[kind])})
     families.write(store, "own", {tag: kind}, rows)
 
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import CatalogBusy, CatalogDamaged, InvalidInput, StorageError
-from catalog.frames.frames import info
+from catalog.frames.catalog_info import info
 from catalog.lake.connection import translated
 from catalog.records.store import RecordStore
 from catalog.storage.location import CatalogLocation

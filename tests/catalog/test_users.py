@@ -28,6 +28,7 @@ from catalog.errors import (
 from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.jobs import recorded_jobs
 from catalog.records.policy_tables import Policy
+from catalog.records.question_tables import SavedQuestion
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job
 from catalog.records.user_tables import AuditEntry, LoginFailure, Token, User
@@ -38,7 +39,7 @@ from tests.postgres_server import postgres
 
 PASSWORD = "a sentence is a good one"
 DAY = timedelta(days=1)
-OWNED = (Dataset, Policy, Trigger, Webhook)
+OWNED = (Dataset, Policy, SavedQuestion, Trigger, Webhook)
 """What has an owner."""
 
 
@@ -199,6 +200,8 @@ def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
                            updated_by=name),
                     Trigger(name=row, condition="", min_frames=0, quiet_s=60, split="", steps=[],
                             owner=name, account=account, scope="write"),
+                    SavedQuestion(name=row, question={}, frames=0, snapshot=0, owner=name,
+                                  account=account),
                     Webhook(name=row, url="https://x", states=[], secret="", owner=name,
                             account=account),
                     Job(name=row, kind="run", backend="local", state="done", request={},

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import InvalidInput
-from catalog.frames.frames import (
-    info,
-    register,
-    remove,
-    remove_source_files,
-)
+from catalog.frames.catalog_info import info
+from catalog.frames.frames import register, remove, remove_source_files
 from catalog.lake import views as discover_views
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags

@@ -74,7 +74,14 @@ def test_methods_build_sets(client: framesift.Client) -> None:
     assert client.datasets.rebuild("covered@3").id == smaller.id
     with pytest.raises(InvalidQuestion, match="2 are to be kept"):
         smaller.reduce(2)
-    assert covered.diff(grown)["frames_added"] == grown.frame_count - covered.frame_count
+    compared = covered.diff(grown)
+    assert compared["frames_added"] == grown.frame_count - covered.frame_count > 0
+    pieces = [*client.datasets.diff_text("covered@1", grown)]
+    assert json.loads("".join(pieces)) == compared
+    bounded = "".join(client.datasets.diff_text("covered@1", grown, limit=0))
+    assert json.loads(bounded) == {**compared, "added": []}
+    with pytest.raises(NotFound, match="no dataset named 'nope'"):
+        [*client.datasets.diff_text("nope", grown)]
 
 
 def test_a_dataset_by_name(client: framesift.Client, city: Dataset, tmp_path: Path) -> None:

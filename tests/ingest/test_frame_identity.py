@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.frames.frames import info
+from catalog.frames.catalog_info import info
 from catalog.store import CatalogStore
 from query.statistics.class_statistics import class_report
 from tests.ingest.png_writer import Picture, encode

@@ -59,11 +59,10 @@ class Release:
 
     uv: str
     wheels: Path
-    constraints: Path
 
     def install(self, folder: Path, number: str, python: Path, *requirements: str) -> Path:
         """Python of a new environment with the requirements."""
-        constraints = ("--constraint", self.constraints) if number in PYTHONS else ()
+        constraints = ("--constraint", self.wheels / "constraints.txt") if number in PYTHONS else ()
         if not folder.exists():
             said(self.uv, "venv", "--quiet", "--python", python, folder)
         own = folder / "bin" / "python"
@@ -164,13 +163,7 @@ def main(uv: str, wheels: str) -> None:
     assert "3.11" in of_whole, "expected a Python 3.11, which everything else needs, too"
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as two:
         scratch = Path(folder)
-        constraints = scratch / "constraints.txt"
-        said(
-            uv, "export", "--quiet", "--project", REPOSITORY, "--frozen", "--no-hashes",
-            "--all-extras", "--no-extra", "train-gpu", "--no-emit-workspace",
-            "--output-file", constraints,
-        )  # fmt: skip
-        release = Release(uv, Path(wheels).resolve(), constraints)
+        release = Release(uv, Path(wheels).resolve())
         built = two.submit(check_builds, release, scratch / "again")
         homes = list(
             two.map(lambda number: check_whole(release, scratch, number, pythons[number]), of_whole)

@@ -244,12 +244,10 @@ def diff(
     """Compare two datasets: frames, splits, and distributions with their distances."""
     if not as_json:
         show_diff(target().datasets.diff(before, after, limit=SHOWN_FRAMES))
-    elif destination.server() is None:
-        for piece in home_session().datasets.diff_text(before, after, limit=_MOST_FRAMES):
+    else:
+        for piece in target().datasets.diff_text(before, after, limit=_MOST_FRAMES):
             emit_text(piece)
         emit_text("\n")
-    else:
-        emit_json(target().datasets.diff(before, after, limit=_MOST_FRAMES))
 
 
 @dataset_app.command("export")

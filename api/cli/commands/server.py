@@ -71,6 +71,7 @@ def serve(
     # No other command needs the web framework, half a second to import.
     from api.server.supervisor import supervise
     from api.server.worker import Serving, serve_on
+    from api.services.accounts.configured_logins import configured_logins
     from api.settings import read_settings
     from api.workspace import Workspace
     from catalog.accounts.tokens import first_token
@@ -97,6 +98,7 @@ def serve(
         workers=workers,
     )
     _check(serving)
+    configured_logins(settings, authenticates=not no_auth)
     _open_once(workspace)
     _raise_open_files()
     listener = _listen(host, port)

@@ -2,22 +2,20 @@
 
 import re
 import sys
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import BaseModel
 
 from api.cli.tables.table import emit_table
 from api.cli.target import Record, target
 from api.cli.terminal import JsonFlag, document, emit_json, emit_text, stdout
-from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
 from ingest.sources.mount import MOUNT
 from ingest.sources.schemes import PLACES
-from query.question.wrong_value import checked
 
-_Model = TypeVar("_Model", bound="BaseModel")
+if TYPE_CHECKING:  # what lists sources does without the models of requests
+    from api.schemas.sources import NewSource
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 
@@ -207,6 +205,9 @@ def set_(
 
     Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
+    from api.schemas.sources import SourceChange
+    from query.question.wrong_value import checked
+
     left_out = [] if exclude == [""] else exclude
     change = checked(
         SourceChange,
@@ -302,7 +303,10 @@ def info(as_json: JsonFlag = False) -> None:
         emit_table(("", ""), list(info.items()))
 
 
-def _checked(**fields: Any) -> NewSource:
+def _checked(**fields: Any) -> "NewSource":
+    from api.schemas.sources import SOURCE_NAME, NewSource
+    from query.question.wrong_value import checked
+
     if not re.fullmatch(SOURCE_NAME, fields["name"]):
         raise InvalidInput(
             f"source name '{fields['name']}': expected letters, digits, '.', '_' and '-', and "
@@ -311,7 +315,7 @@ def _checked(**fields: Any) -> NewSource:
     return checked(NewSource, **fields)
 
 
-def _sent_fields(source: NewSource) -> dict[str, Any]:
+def _sent_fields(source: "NewSource") -> dict[str, Any]:
     """The fields that differ from the defaults; the secret is not masked."""
     fields = source.model_dump(exclude_defaults=True)
     if "secret_key" in fields:

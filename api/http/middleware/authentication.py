@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.http.browser_session import LASTS
 from api.http.errors import refusal
 from api.http.fair_queue import caller_of
 from api.http.login_path import LOGIN
@@ -26,10 +29,14 @@ from api.services.accounts.callers import NOBODY_ASKED, Caller
 from catalog.accounts import login_links, login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import acting_for
-from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated, StorageError
+from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated, NotFound, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.user_tables import User
 from catalog.storage.lru import Lru
+
+if TYPE_CHECKING:  # imported where a provider is set
+    from api.oidc.pending_login import PendingLogin
+    from api.services.accounts.provider_logins import ProviderLogins
 
 _TRUSTED_S = 2.0
 """Time for which a caller is known without a look into the records [s]: a revoked token counts that
@@ -111,6 +118,32 @@ class Authentication:
             tokens.log_in, context.records, user, lasts, limiter=self._records
         )
 
+    async def log_in_by_provider(
+        self, context: RequestContext, pending: "PendingLogin", code: str, issuer: str
+    ) -> str:
+        """A new token for a code that an OpenID provider gave a browser, in force for a session.
+
+        Args:
+            context: Of the request that brings it.
+            pending: The login that the browser began.
+            code: The provider's.
+            issuer: Who sent the browser back, as it says.
+        """
+        logins: ProviderLogins = context.scope["app"].state.provider_logins
+        identity = await logins.flow.identity(pending, code, issuer)
+        context.who = identity.name or identity.subject
+        try:
+            user, context.about = await anyio.to_thread.run_sync(
+                partial(logins.let_in, context.records, identity, is_login=True),
+                limiter=self._records,
+            )
+        finally:
+            self._callers.forget()
+        context.who = user.name
+        return await anyio.to_thread.run_sync(
+            tokens.log_in, context.records, user, LASTS, limiter=self._records
+        )
+
     async def know(self, context: RequestContext, token: str) -> None:
         """Go on only where a token counts."""
         grant = await self._grant(context, token)
@@ -173,12 +206,34 @@ class Authentication:
         if secret.startswith("basic "):
             user = await self._user_of(context)
             caller = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
+        elif secret.startswith("proxy "):
+            user = await anyio.to_thread.run_sync(
+                _named_by_proxy, context.records, context.proxy_user, limiter=self._records
+            )
+            caller = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
         else:
-            grant = await self._grant(context, secret.removeprefix("bearer "))
-            logged_in = grant.token.name is None
-            caller = await self._caller(context.records, grant.user, grant.token.scope, logged_in)
+            caller = await self._bearer(context, secret.removeprefix("bearer "))
         self._callers.keep(secret, caller)
         return caller
+
+    async def _bearer(self, context: RequestContext, token: str) -> Caller:
+        """The caller by a token of the home, or an access token of its OpenID provider."""
+        logins: ProviderLogins | None = context.scope["app"].state.provider_logins
+        identity = await logins.program(token) if logins is not None else None
+        if logins is None or identity is None:
+            grant = await self._grant(context, token)
+            logged_in = grant.token.name is None
+            return await self._caller(context.records, grant.user, grant.token.scope, logged_in)
+        user, note = await anyio.to_thread.run_sync(
+            partial(logins.let_in, context.records, identity, is_login=False),
+            limiter=self._records,
+        )
+        if note:
+            self._callers.forget()
+            await anyio.to_thread.run_sync(
+                partial(context.note_login, user.name, note), limiter=self._records
+            )
+        return await self._caller(context.records, user, SCOPES[-1], logged_in=False)
 
     async def _grant(self, context: RequestContext, token: str) -> tokens.Grant:
         grant = await anyio.to_thread.run_sync(
@@ -267,6 +322,19 @@ def _log_in(records: RecordStore, name: str, password: str, address: str) -> Use
     if user is None:
         raise NotAuthenticated("no such user and password")
     login_throttle.succeeded(records, name, address)
+    return user
+
+
+def _named_by_proxy(records: RecordStore, name: str) -> User:
+    try:
+        user = users.recorded(records, name)
+    except NotFound:
+        user = None
+    if user is None or user.disabled:
+        raise NotAllowed(
+            f"the proxy names user '{name[:140]}', who has no account here or is disabled: ask an "
+            "admin for one (framesift user add NAME --no-password)"
+        )
     return user
 
 

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
@@ -11,10 +12,11 @@ from api.http import browser_session
 from api.http.login_path import LOGIN
 from api.http.routing import rule_of
 from api.http.rules import Api
+from api.server.proxy_user import PROXY_USERS
 from api.server.request_id import request_id
 from api.services.accounts.callers import Caller
 from catalog.accounts import audit_log
-from catalog.errors import NotAuthenticated
+from catalog.errors import NotAllowed, NotAuthenticated
 from catalog.records.store import RecordStore
 
 _BASIC_DOMAIN = "default/"
@@ -60,11 +62,18 @@ class RequestContext:
         records: RecordStore = self.scope["app"].state.workspace.records
         return records
 
+    @property
+    def proxy_user(self) -> str:
+        """The user whom a trusted proxy names; "" where it names none, or several."""
+        names = self.scope.get(PROXY_USERS, ())
+        return str(names[0]) if len(names) == 1 else ""
+
     def credentials(self) -> str:
-        """``bearer TOKEN`` or ``basic NAME:PASSWORD``, the latter still encoded.
+        """``bearer TOKEN``, ``basic NAME:PASSWORD``, still encoded, or ``proxy NAME``.
 
         Raises:
             NotAuthenticated: There is not exactly one that can be.
+            NotAllowed: A proxy names several users.
         """
         values = self._headers.getlist("authorization")
         of_token = self._headers.getlist("x-auth-token")
@@ -72,9 +81,13 @@ class RequestContext:
             raise NotAuthenticated("several credentials: send one Authorization header")
         if of_token:
             return f"bearer {of_token[0].strip()}"
-        session = browser_session.token_in(self._headers)
-        if session and not values and rule_of(self.scope).api is Api.WEB:
-            return f"bearer {session}"
+        if not values and rule_of(self.scope).api is Api.WEB:
+            if len(self.scope.get(PROXY_USERS, ())) > 1:
+                raise NotAllowed("the proxy names several users: let it send its header once")
+            if name := self.proxy_user:
+                return f"proxy {name}"
+            if session := browser_session.token_in(self._headers):
+                return f"bearer {session}"
         scheme, _, rest = (values[0] if values else "").partition(" ")
         kind = scheme.lower()
         if kind == "bearer" or (kind == "basic" and rule_of(self.scope).api is Api.DISCOVER):
@@ -99,6 +112,13 @@ class RequestContext:
         if kind != "basic" or not colon:
             raise NotAuthenticated("send name and password by basic authentication")
         return name.removeprefix(_BASIC_DOMAIN), password
+
+    def note_login(self, user: str, about: str) -> None:
+        """Write into the audit log that a user was let in by the way, and what that changed."""
+        audit_log.add(
+            self.records, user, "login", self.path, str(HTTPStatus.OK.value),
+            address=self.address, request_id=request_id.get(), note=about,
+        )  # fmt: skip
 
     def note(self, what: str, status: int) -> None:
         """Write this request into the audit log."""

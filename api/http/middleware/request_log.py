@@ -47,7 +47,7 @@ class RequestLog:
         except Exception as error:
             _LOG.exception("request failed")
             if not answer.status:
-                await unexpected(error)(scope, receive, answer.send)
+                await unexpected(scope, error)(scope, receive, answer.send)
             # Else the server sees that the answer has no end, and cuts the connection.
         finally:
             answer.note()

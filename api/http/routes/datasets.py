@@ -1,7 +1,6 @@
 """/v1/datasets: saved selections."""
 
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -180,7 +179,6 @@ _DIFF[200]["model"] = DiffAnswer
 @router.get("/datasets/{name}/diff", rule=READ, response_model=None, responses=_DIFF)
 def get_diff(
     request: Request,
-    response: Response,
     name: DatasetName,
     session: CurrentSession,
     other: Annotated[
@@ -189,14 +187,14 @@ def get_diff(
     limit: Annotated[
         int, Query(ge=0, le=1_000_000, description="Frames listed of each kind.")
     ] = 1_000,
-) -> Response | Mapping[str, Any]:
+) -> Response:
     """Changes from this dataset to the other: frames, splits, distributions."""
     format_ = row_format(request)
     if format_ != "json":
         rows = session.datasets.diff_rows(name, other, limit=limit)
         return rows_answer(format_, rows)
-    response.headers.update(VARY)
-    return session.datasets.diff(name, other, limit=limit)
+    text = session.datasets.diff_text(name, other, limit=limit)
+    return StreamingResponse(text, media_type="application/json", headers=VARY)
 
 
 _LISTED = {

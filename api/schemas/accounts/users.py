@@ -18,7 +18,9 @@ class UserBody(Versioned):
     name: str = Field(examples=["anna"])
     roles: list[str] = Field(examples=[["datauser"]])
     disabled: bool
-    has_password: bool = Field(description="Else only tokens open the account.")
+    has_password: bool = Field(
+        description="Else tokens open the account, or the OpenID provider does."
+    )
     jobs: int = Field(
         default=0, description="That may wait or run at once; 0: as settings say.", examples=[4]
     )

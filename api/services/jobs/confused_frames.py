@@ -4,7 +4,7 @@ A validation leaves the cells of each frame beside its report (training.merge_sc
 has to be in the catalog but the frames themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,15 @@ import pyarrow.parquet as pq
 from api.workspace import Workspace
 from catalog.errors import StorageError, UnknownName
 from ingest.labels.class_list import tag_name
+from query.frames.frame_place import FramePlace
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from query.question.tag_value import quoted
 
 _COLUMNS = ("fkey", "scene", "camera", "frame_number")
+
+_BESIDE = 48
+"""Frames on each side of one that are asked for: some may be closed to the caller."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,7 @@ def confused_frames(
         StorageError: The file cannot be read.
     """
     truth, predicted = (_tag(classes, each) for each in cell)
-    filters = [("truth", "=", truth), ("predicted", "=", predicted)]
-    try:
-        rows = pq.read_table(file, columns=["fkey", "pixels"], filters=filters)
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"{file.name}: it cannot be read: {error}") from error
-    rows = rows.set_column(0, "fkey", rows["fkey"].cast(pa.string()))
-    rows = rows.sort_by([("pixels", "descending"), ("fkey", "ascending")])
+    rows = _rows(file, truth, predicted)
     pixels = {row["fkey"]: row["pixels"] for row in rows.slice(begin, most).to_pylist()}
     known = _known(workspace, pixels)
     end = begin + len(pixels)
@@ -87,6 +85,45 @@ def confused_frames(
     )
 
 
+def place_in_cell(
+    workspace: Workspace, file: Path, classes: Mapping[str, str], cell: tuple[str, str], fkey: str
+) -> FramePlace | None:
+    """A frame's place among a cell's frames in the order of `confused_frames`; None of others.
+
+    The frames beside it are the nearest that the caller may see, of the 48 on each side.
+
+    Args:
+        fkey: Of a frame that the caller may see; others as of `confused_frames`.
+    """
+    truth, predicted = (_tag(classes, each) for each in cell)
+    fkeys = _rows(file, truth, predicted)["fkey"]
+    index = pc.index(fkeys, fkey).as_py()
+    if index < 0:
+        return None
+    before = fkeys.slice(max(0, index - _BESIDE), min(index, _BESIDE)).to_pylist()[::-1]
+    behind = fkeys.slice(index + 1, _BESIDE).to_pylist()
+    known = _known(workspace, [*before, *behind])
+    previous, following = (
+        next((one for one in side if one in known), None) for side in (before, behind)
+    )
+    return FramePlace(index + 1, len(fkeys), previous, following)
+
+
+def _rows(file: Path, truth: str, predicted: str) -> pa.Table:
+    """The fkey and pixels of a cell's frames, most pixels first.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    filters = [("truth", "=", truth), ("predicted", "=", predicted)]
+    try:
+        rows = pq.read_table(file, columns=["fkey", "pixels"], filters=filters)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{file.name}: it cannot be read: {error}") from error
+    rows = rows.set_column(0, "fkey", rows["fkey"].cast(pa.string()))
+    return rows.sort_by([("pixels", "descending"), ("fkey", "ascending")])
+
+
 def _tag(classes: Mapping[str, str], name: str) -> str:
     """The tag of a class by its tag or name, as the keys of ``classes`` are."""
     if name in classes:
@@ -97,7 +134,7 @@ def _tag(classes: Mapping[str, str], name: str) -> str:
     return of_name[tag_name(name)]
 
 
-def _known(workspace: Workspace, fkeys: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+def _known(workspace: Workspace, fkeys: Collection[str]) -> dict[str, dict[str, Any]]:
     """The rows of those frames that the catalog has for the caller, by fkey."""
     if not fkeys:
         return {}

@@ -1,11 +1,13 @@
 """Files that a job left on disk and callers may read, by a list of names."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import NotFound
 from catalog.records.tables import Job
+from framesift.progress import list_of
 from pipeline.jobs.program.checkpoints import checkpoints_of
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.program.scalars import LINES_FILE
@@ -77,22 +79,55 @@ def report_file(job: Job, name: str, *, tells_paths: bool) -> JobFile:
     Raises:
         NotFound: Jobs of its kind have no such file, or this one has none yet.
     """
-    known = {
-        each: media_type
-        for each, media_type in _FILES.get(job.kind, {}).items()
-        if tells_paths or each not in _OF_SERVER
-    }
+    known = _known(job, tells_paths=tells_paths)
     paths = JobPaths(Path(job.paths["folder"]))
     if job.kind == "run" and name.startswith(_OUTPUT):
         return _output(job, paths, name)
-    report = dict.fromkeys(("validate", "predict"), paths.report)
-    folder = {"train": paths.model, **report}.get(job.kind, paths.folder)
-    if name in _RESULT:
-        folder = paths.folder
+    folder = _folder_of(job, paths, name)
     if name not in known or not (folder / name).is_file():
         hint = f"a job of kind {job.kind} has {', '.join(known) or 'none'}"
         raise NotFound("file", name[:80], f"{hint}; {job.name} is {job.state}")
     return JobFile(folder / name, known[name])
+
+
+def file_sizes(job: Job, *, tells_paths: bool) -> dict[str, int]:
+    """Bytes of each file of a job that is there, by its name; arguments as of `report_file`."""
+    paths = JobPaths(Path(job.paths["folder"]))
+    sizes = {
+        name: path.stat().st_size
+        for name in _known(job, tells_paths=tells_paths)
+        if (path := _folder_of(job, paths, name) / name).is_file()
+    }
+    for name in _output_names(paths) if job.kind == "run" else ():
+        with suppress(NotFound, OSError):
+            sizes[name] = _output(job, paths, name).path.stat().st_size
+    return sizes
+
+
+def _known(job: Job, *, tells_paths: bool) -> dict[str, str]:
+    """Media types of the files that jobs of its kind may have, by name."""
+    return {
+        name: media_type
+        for name, media_type in _FILES.get(job.kind, {}).items()
+        if tells_paths or name not in _OF_SERVER
+    }
+
+
+def _folder_of(job: Job, paths: JobPaths, name: str) -> Path:
+    if name in _RESULT:
+        return paths.folder
+    report = dict.fromkeys(("validate", "predict"), paths.report)
+    return {"train": paths.model, **report}.get(job.kind, paths.folder)
+
+
+def _output_names(paths: JobPaths) -> list[str]:
+    """Names of the files that a user's program made, those that are whole before its end too."""
+    rows = list_of(read_json(paths.result), "outputs")
+    made = [
+        row["path"] for row in rows if isinstance(row, dict) and isinstance(row.get("path"), str)
+    ]
+    whole = (LINES_FILE, *(one.path for one in checkpoints_of(paths.folder).whole))
+    return [_OUTPUT + path for path in dict.fromkeys((*made, *whole))]
 
 
 def _output(job: Job, paths: JobPaths, name: str) -> JobFile:
@@ -101,10 +136,7 @@ def _output(job: Job, paths: JobPaths, name: str) -> JobFile:
     Raises:
         NotFound: There is none of that name.
     """
-    known = {_OUTPUT + row["path"] for row in read_json(paths.result).get("outputs", ())}
-    if name not in known:
-        checkpoints = checkpoints_of(paths.folder).whole
-        known |= {_OUTPUT + each for each in (LINES_FILE, *(one.path for one in checkpoints))}
+    known = _output_names(paths)
     folder = ProgramPaths(paths.folder).output
     path = folder / name.removeprefix(_OUTPUT)
     # A link that took its place since would show another file.

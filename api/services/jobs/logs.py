@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
+from typing import BinaryIO
 
 from catalog.errors import InvalidInput, NotFound, UnknownName
 from pipeline.jobs.workflow.task_paths import POSITIONS, RUN, step_paths
@@ -44,17 +46,30 @@ def log_end(folder: Path, name: str, most_bytes: int) -> LogEnd | None:
         UnknownName: The job has no such log.
         NotFound: It was removed meanwhile.
     """
+    with opened_log(folder, name) as opened:
+        if opened is None:
+            return None
+        name, file = opened
+        begin = max(0, file.seek(0, 2) - most_bytes)
+        file.seek(begin)
+        return LogEnd(name, file.read(most_bytes).decode(errors="replace"), begin > 0)
+
+
+@contextmanager
+def opened_log(folder: Path, name: str) -> Iterator[tuple[str, BinaryIO] | None]:
+    """One of a job's logs, with its name; None where the job has none yet: as of `log_end`."""
     logs = _logs(folder)
     if not name and not logs:
-        return None
+        yield None
+        return
     name = name or max(logs, key=lambda each: logs[each].written)
+    path = _named(logs, name).path
     try:
-        with _named(logs, name).path.open("rb") as file:
-            begin = max(0, file.seek(0, 2) - most_bytes)
-            file.seek(begin)
-            return LogEnd(name, file.read(most_bytes).decode(errors="replace"), begin > 0)
+        file = path.open("rb")
     except FileNotFoundError as error:
         raise NotFound("log", name, "the job was removed, or begins again") from error
+    with file:
+        yield name, file
 
 
 def log_sizes(folder: Path) -> dict[str, int]:

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from api.schemas.comparisons import ComparisonBody
     from api.services.jobs.confused_frames import ConfusedFrames
     from api.services.jobs.files import JobFile
+    from api.services.jobs.log_search import FoundLines
     from api.services.jobs.logs import LogEnd
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
     from pipeline.runs.job_order import JobOrder
+    from query.frames.frame_place import FramePlace
 
 
 class Jobs(Service):
@@ -195,6 +197,12 @@ class Jobs(Service):
             steps=[DryStepBody(**vars(step)) for step in steps],
         )
 
+    def backends(self) -> builtins.list[str]:
+        """The names of the backends that jobs run on."""
+        from pipeline.jobs.backends.registry import BACKENDS
+
+        return [*BACKENDS]
+
     def cancel(self, name: str) -> JobBody:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
         from pipeline.jobs.follow import cancel
@@ -281,6 +289,12 @@ class Jobs(Service):
 
         return log_end(Path(self._job(name).paths["folder"]), log, most_bytes)
 
+    def log_lines(self, name: str, log: str, text: str) -> "FoundLines | None":
+        """Lines of one of a job's logs that have a text: api.services.jobs.log_search."""
+        from api.services.jobs.log_search import found_lines
+
+        return found_lines(Path(self._job(name).paths["folder"]), log, text)
+
     def curves(self, name: str) -> "Mapping[str, tuple[builtins.list[int], builtins.list[float]]]":
         """Steps and values of what a user's program logs, by name; none of other jobs."""
         from pipeline.jobs.program.scalars import scalars_of
@@ -288,6 +302,12 @@ class Jobs(Service):
         job = self._job(name)
         series = scalars_of(Path(job.paths["folder"])).curves if job.kind == "run" else {}
         return {name: (each.steps, each.values) for name, each in series.items()}
+
+    def file_sizes(self, name: str) -> dict[str, int]:
+        """Bytes of each file that a job made and callers may read, by its name for `file`."""
+        from api.services.jobs.files import file_sizes
+
+        return file_sizes(self._current(name), tells_paths=not self._workspace.is_limited)
 
     def file(self, name: str, path: str) -> "JobFile":
         """A file that a job made: api.services.jobs.files.report_file."""
@@ -329,10 +349,26 @@ class Jobs(Service):
         """
         from api.services.jobs.confused_frames import confused_frames  # with DuckDB, as below
 
-        classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
-        path = self.file(name, "frame_cells.parquet").path
+        path, classes = self._cells(name)
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
+
+    def place_in_cell(
+        self, name: str, truth: str, predicted: str, fkey: str
+    ) -> "FramePlace | None":
+        """The place of a frame among those of a cell; None where it is none of them.
+
+        Raises as `confused_frames` does.
+        """
+        from api.services.jobs.confused_frames import place_in_cell
+
+        path, classes = self._cells(name)
+        return place_in_cell(self._workspace, path, classes, (truth, predicted), fkey)
+
+    def _cells(self, name: str) -> "tuple[Path, dict[str, str]]":
+        """The file of a validation's cells, and tag and name of each of its classes."""
+        classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}
+        return self.file(name, "frame_cells.parquet").path, classes
 
     @property
     def _account(self) -> str | None:

@@ -16,6 +16,40 @@ from ingest.sources.schemes import PLACES, SCHEMES, scheme_of
 from ingest.sources.source_options import SourceOptions
 
 
+@dataclasses.dataclass(frozen=True)
+class Nameable:
+    """The places that a caller may name as a source's; `allowed_place` holds them to it."""
+
+    any_folder: bool
+    """Whether every folder of the server may be; else those below `roots`."""
+    roots: tuple[Path, ...]
+    """Folders below which a folder may lie."""
+    buckets: bool
+    """Whether buckets of S3 servers may be."""
+    hosts: tuple[str, ...]
+    """S3 servers inside the server's own network that may be; public ones may, by https."""
+
+    @property
+    def folders(self) -> bool:
+        """Whether some folder may be."""
+        return self.any_folder or bool(self.roots)
+
+
+def nameable(settings: Settings, caller: Caller) -> Nameable:
+    """The places that a caller may name over REST and on the page."""
+    local = any(SCHEMES[scheme].is_local for scheme in _known(settings))
+    return Nameable(
+        any_folder=local and caller.may("admin"),
+        roots=settings.source_roots if local else (),
+        buckets=any(not SCHEMES[scheme].is_local for scheme in _known(settings)),
+        hosts=settings.source_hosts,
+    )
+
+
+def _known(settings: Settings) -> list[str]:
+    return [scheme for scheme in settings.source_schemes if scheme in SCHEMES]
+
+
 def allowed_place(
     settings: Settings, uri: str, options: SourceOptions, caller: Caller | None
 ) -> str:

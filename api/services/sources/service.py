@@ -27,7 +27,9 @@ from ingest.sources.recorded import data_set_of
 from ingest.sources.source_options import SourceOptions
 
 if TYPE_CHECKING:  # imported where it is used: short commands do without
+    from api.services.sources.places import Nameable
     from catalog.records.tables import Source
+    from ingest.layouts.recognise import Recognition
 
 
 class Sources(Service):
@@ -72,10 +74,7 @@ class Sources(Service):
         self, body: NewSource, uri: str, options: SourceOptions
     ) -> tuple[NewSource, builtins.list[str]]:
         """The source with the layout that its names tell, where one does, and what they tell."""
-        from ingest.scan.source_layout import looked_at
-
-        self.check_opens(uri, options)
-        recognition = looked_at(uri, options)
+        recognition = self._look(uri, options)
         if recognition is None or not recognition.names:
             return body, []
         recognised_layout = recognition.layout
@@ -86,6 +85,30 @@ class Sources(Service):
         ):
             body = body.model_copy(update={"layout": dict(recognised_layout.document)})
         return body, [*filter(None, (recognition.summary(body.name), recognition.draft))]
+
+    def look(self, body: NewSource) -> "Recognition | None":
+        """The layouts that the names at a place tell, which is not added; None as of `_look`."""
+        check_text(body)
+        return self._look(*self.reach(body.uri, options_of(body)))
+
+    def _look(self, uri: str, options: SourceOptions) -> "Recognition | None":
+        """The layouts that names at a place tell; None where it cannot be listed now."""
+        from ingest.scan.source_layout import looked_at
+
+        self.check_opens(uri, options)
+        return looked_at(uri, options)
+
+    def layouts(self) -> builtins.list[tuple[str, str]]:
+        """Name and title of each layout that a source can be given by its name."""
+        from ingest.layouts.read_layout import presets
+
+        return [(name, layout.title) for name, layout in presets()]
+
+    def nameable(self) -> "Nameable":
+        """The places that the caller may name as a source's."""
+        from api.services.sources.places import nameable
+
+        return nameable(self._workspace.settings, self._session.caller)
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
         """Where a source that the caller names lies, and the options that keep it there.

@@ -7,12 +7,17 @@ from typing import Any
 
 from api.schemas.datasets import DatasetBody
 from api.schemas.unmet import off_by
+from api.web.moments import duration
 
 _MOST = 60
 """Bars of a group; a match to a dataset compares every class."""
 
 _FIRST = 10
 """Bars that are shown at once; the others are folded."""
+
+_NEAR = 0.01
+"""Part of the frames by which a split may miss its target share and be as wanted: splits hold whole
+scenes."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +30,25 @@ class Bar:
     """Length of the bar [per cent of the group's width]."""
     target: float | None
     """Place of the target's mark [per cent]; None where there was no target."""
-    short: bool
-    """Whether it misses its target."""
-    label: str
-    """The same in words."""
+    text: str
+    """What was achieved, in words."""
+    verdict: str
+    """"met", or by how much the target is missed; empty where there was no target."""
+    detail: str = ""
+    """What else is known, such as the frames that there are to choose from."""
+
+    @property
+    def short(self) -> bool:
+        """Whether it misses its target."""
+        return self.verdict not in ("", MET)
+
+    @property
+    def label(self) -> str:
+        """The same in words."""
+        return ", ".join(filter(None, (self.text, self.verdict, self.detail)))
+
+
+MET = "met"
 
 
 @dataclass(frozen=True)
@@ -70,11 +90,15 @@ def splits_of(dataset: DatasetBody) -> Group:
     for name, frames in dataset.splits.items():
         share = frames / dataset.frames if dataset.frames else 0.0
         target = target_shares.get(name)
-        label = f"{frames:,} frames, {_per_cent(share)}"
-        if target is not None:
-            label += f" of {_per_cent(target)} wanted"
-        mark = None if target is None else 100 * target
-        bars.append(Bar(name, 100 * share, mark, False, label))
+        text = f"{frames:,} frames, {_per_cent(share)}"
+        if target is None:
+            bars.append(Bar(name, 100 * share, None, text, ""))
+            continue
+        is_near = abs(share - target) <= _NEAR or abs(frames - target * dataset.frames) < 1
+        verdict = MET if is_near else f"{100 * abs(share - target):.1f} points " + (
+            "too few" if share < target else "too many"
+        )
+        bars.append(Bar(name, 100 * share, 100 * target, text, verdict, f"target {_per_cent(target)}"))
     return Group("Splits", "", tuple(bars))
 
 
@@ -87,7 +111,9 @@ def leakage_of(report: Mapping[str, Any]) -> str:
     shared = f"Splits share {leakage['shared_scenes']:,} scenes"
     if "shared_drives" in leakage:
         shared += f" and {leakage['shared_drives']:,} drives"
-    near = "times are not known" if gap is None else f"their nearest frames are {gap:,.1f} s apart"
+    near = "times are not known"
+    if gap is not None:
+        near = f"their nearest frames are {duration(gap)} apart"
     return f"{shared}; {near}{'' if leakage['guard'] else ' (guard off)'}."
 
 
@@ -115,15 +141,16 @@ def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
         bars = tuple(
             Bar(
                 str(row["value"]), 100 * row["achieved"] / largest, 100 * row["wanted"] / largest,
-                missed.get(row["value"], {}).get("short_by", 0) > 0,
-                f"{_per_cent(row['achieved'])} of {_per_cent(row['wanted'])} wanted: "
-                f"{row['frames']:,} frames, {row['available']:,} available",
+                _per_cent(row["achieved"]), _verdict(missed.get(row["value"])),
+                f"target {_per_cent(row['wanted'])}: {row['frames']:,} of "
+                f"{row['available']:,} frames",
             )
             for row in values[:_MOST]
         )  # fmt: skip
         note = (
-            f"largest difference {marginal['largest_difference']:.4f}, total variation "
-            f"{marginal['total_variation']:.4f}, Jensen-Shannon {marginal['jensen_shannon']:.4f}"
+            f"at most {100 * marginal['largest_difference']:.1f} percentage points off; total "
+            f"variation {marginal['total_variation']:.4f}, Jensen-Shannon "
+            f"{marginal['jensen_shannon']:.4f}"
         )
         yield Group(str(name), note, bars, max(0, len(values) - _MOST), met=not missed)
 
@@ -135,8 +162,8 @@ def _strata(report: Mapping[str, Any]) -> Iterator[Group]:
     largest = max(row["available"] for row in rows) or 1
     bars = tuple(
         Bar(
-            row["stratum"], 100 * row["frames"] / largest, 100 * row["available"] / largest, False,
-            f"{row['frames']:,} frames of {row['available']:,} available",
+            row["stratum"], 100 * row["frames"] / largest, 100 * row["available"] / largest,
+            f"{row['frames']:,} of {row['available']:,} frames", "",
         )
         for row in rows[:_MOST]
     )  # fmt: skip
@@ -164,11 +191,18 @@ def _demands(report: Mapping[str, Any]) -> Iterator[Group]:
 def _counted(
     name: str, target: int, achieved: int, largest: int, available: int | None = None
 ) -> Bar:
-    label = f"{achieved:,} of {target:,} wanted"
-    if available is not None:
-        label += f", {available:,} available"
+    detail = "" if available is None else f"of {available:,} in the catalog"
+    verdict = MET if achieved >= target else f"{target - achieved:,} too few"
     scale = 100 / (largest or 1)
-    return Bar(name, scale * achieved, scale * target, achieved < target, label)
+    text = f"{achieved:,} frames, target {target:,}"
+    return Bar(name, scale * achieved, scale * target, text, verdict, detail)
+
+
+def _verdict(miss: Mapping[str, Any] | None) -> str:
+    """In words, whether a value of a match misses its target."""
+    if miss is None:
+        return MET
+    return f"{off_by(miss):,} frames " + ("too few" if miss.get("short_by") else "too many")
 
 
 def _per_cent(share: float) -> str:

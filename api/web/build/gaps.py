@@ -1,7 +1,7 @@
-"""The gaps of a dataset and each of its splits, as one table: a row for each class and camera."""
+"""The gaps of a dataset and each of its splits: a row for each class and camera, and by split."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -24,6 +24,32 @@ class Row:
     """The page of the frames that have it; empty where there are none."""
     frames: dict[str, int] = field(default_factory=dict)
     """Frames that have it, of what has too few: "" is the whole dataset, else a split."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """The dataset or a split of it that has too few frames of something."""
+
+    split: str
+    """Its name; "" is the whole dataset."""
+    rows: tuple[Row, ...]
+    """What it has too few frames of and the catalog has new ones, the fewest frames first."""
+    closed: tuple[Row, ...]
+    """What the catalog has no new frames of."""
+
+
+def lacks_of(rows: Sequence[Row], splits: Iterable[str]) -> list[Lack]:
+    """What the dataset and each split has too few frames of; none for those that have enough."""
+    lacks = []
+    for split in ("", *splits):
+        missing = sorted(
+            (row for row in rows if split in row.frames), key=lambda row: row.frames[split]
+        )
+        closable = tuple(row for row in missing if row.new_frames and row.path)
+        closed = tuple(row for row in missing if row not in closable)
+        if missing:
+            lacks.append(Lack(split, closable, closed))
+    return lacks
 
 
 def rows_of(reports: Mapping[str, GapReport]) -> list[Row]:

@@ -6,7 +6,7 @@ much of it would be flat. Exact numbers stand in each plot's text.
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,9 @@ HEIGHT = 40
 _PLAIN = ("camera", "scene")
 _VALUES = 60
 """Values of a text that are shown; those ticked, or left out, are shown always."""
+
+_DRAWN = 40
+"""Classes whose histogram is drawn: those that most frames have, and those asked for or pinned."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,17 @@ class Shown:
     """Values that are not shown."""
     field: str
     """The name of a value's parameter."""
+    pinned: bool = False
+    """Whether it stands before the others."""
+    folded: bool = False
+    """Whether its histogram is left out: there are more classes than a page draws."""
 
 
 @dataclass(frozen=True)
 class Groups:
     """The facets, as the page groups them, and the names of classes that no frame has."""
 
+    pinned: tuple[Shown, ...]
     first: tuple[Shown, ...]
     classes: tuple[Shown, ...]
     tags: tuple[Shown, ...]
@@ -87,8 +95,9 @@ class Groups:
 
     @property
     def every(self) -> tuple[Shown, ...]:
-        """All of them."""
-        return self.first + self.classes + self.tags
+        """All of them whose numbers are shown."""
+        shown = self.pinned + self.first + self.classes + self.tags
+        return tuple(facet for facet in shown if not facet.folded)
 
 
 def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> Groups:
@@ -98,6 +107,9 @@ def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]
         search: What the page's URL asks.
         classes: Tags that count a class's pixels.
     """
+    pins = set(search.all("pin"))
+    drawn = _most_frequent(report, classes) | pins
+    pinned: list[Shown] = []
     first: list[Shown] = []
     of_classes: list[Shown] = []
     tags: list[Shown] = []
@@ -105,13 +117,17 @@ def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]
     for number, facet in enumerate(report.facets):
         is_class = facet.tag in classes
         if not facet.asked and not _tells_apart(facet):
-            if is_class and not _is_anywhere(facet):
+            if is_class and not _frames_with(facet):
                 absent.append(facet.name)
             continue
-        panel = _shown(number, facet, search, is_class=is_class)
+        panel = replace(
+            _shown(number, facet, search, is_class=is_class),
+            pinned=facet.tag in pins,
+            folded=is_class and not facet.asked and facet.tag not in drawn,
+        )
         group = first if facet.tag in _PLAIN else of_classes if is_class else tags
-        group.append(panel)
-    return Groups(tuple(first), tuple(of_classes), tuple(tags), tuple(absent))
+        (pinned if panel.pinned else group).append(panel)
+    return Groups(tuple(pinned), tuple(first), tuple(of_classes), tuple(tags), tuple(absent))
 
 
 def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
@@ -184,8 +200,16 @@ def _tells_apart(facet: Facet) -> bool:
     return sum(count > 0 for count in facet.of_all) > 1
 
 
-def _is_anywhere(facet: Facet) -> bool:
-    return any(
+def _most_frequent(report: FacetReport, classes: Collection[str]) -> set[str]:
+    """Tags of the classes that most frames have, as many as the page draws."""
+    of_classes = [facet for facet in report.facets if facet.tag in classes]
+    of_classes.sort(key=_frames_with, reverse=True)
+    return {facet.tag for facet in of_classes[:_DRAWN]}
+
+
+def _frames_with(facet: Facet) -> int:
+    """The frames that have any of a class."""
+    return sum(
         count
         for bin_, count in zip(facet.bins, facet.of_all, strict=True)
         if bin_.kind not in ("null", "zero")

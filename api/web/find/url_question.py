@@ -7,8 +7,9 @@
 stands how its frames are shown: api.web.find.view.
 """
 
+import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -55,6 +56,42 @@ class UrlQuestion:
                     "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG, not.TAG"
                 )
         return cls(parameters)
+
+    @classmethod
+    def of_question(cls, question: Question, classes: Collection[str]) -> "UrlQuestion":
+        """The parameters that ask a question; a field's where there is one, else as JSON.
+
+        Args:
+            classes: Tags that are numbers of pixels.
+        """
+        rest = question.model_dump(mode="json", exclude_defaults=True)
+        written = json.dumps(rest)
+        pairs = [
+            (f"{end}.{one['tag']}", str(one[name]))
+            for one in rest.pop("ranges", [])
+            for end, name in zip(_ENDS, ("lowest", "highest"), strict=True)
+            if one.get(name) is not None
+        ]
+        for name, plural in (("camera", "cameras"), ("scene", "scenes")):
+            pairs += [(name, value) for value in rest.pop(plural, [])]
+        if where := rest.pop("where", None):
+            pairs.append(("where", where))
+        if rest.get("condition", {}).get("kind") == "all":
+            others = []
+            for one in rest.pop("condition")["of"]:
+                fields = [*_fields_of(one)]
+                pairs += fields
+                others += [] if fields else [one]
+            if others:
+                rest["condition"] = others[0] if len(others) == 1 else {"kind": "all", "of": others}
+        if rest:
+            pairs.append(("question", json.dumps(rest)))
+        fields_alone = cls.of(pairs)
+        # Two ranges of one class, say, have no fields.
+        same = question.model_copy(update={"seed": 0})
+        if fields_alone.question(classes).model_dump() == same.model_dump():
+            return fields_alone
+        return cls.of([("question", written)])
 
     def get(self, name: str) -> str:
         """The last value of a parameter; "" where it has none."""
@@ -180,6 +217,23 @@ class UrlQuestion:
                 if text := self.get(f"{end}.{tag}"):
                     value = text if _MOMENT.match(text) else _number(tag, text)
                     yield {"kind": "tag", "tag": tag, "op": operator, "value": value}
+
+
+def _fields_of(condition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The parameters of a condition; none where no field asks it."""
+    kind, tag, value = (condition.get(name) for name in ("kind", "tag", "value"))
+    if kind in _PRESENCE:
+        yield f"{kind}.{tag}", "1"
+    elif kind == "tag":
+        match condition.get("op"), value:
+            case ("=", str()):
+                yield f"is.{tag}", str(value)
+            case ("in", [*values]) if all(isinstance(one, str) for one in values):
+                yield from ((f"is.{tag}", one) for one in values)
+            case (op, str()) if op == NOT_KNOWN_TO_BE:
+                yield f"not.{tag}", str(value)
+            case (">=" | "<=" as op, int() | float()):
+                yield f"{'min' if op == '>=' else 'max'}.{tag}", f"{value}"
 
 
 def _is(tag: str, values: tuple[str, ...]) -> dict[str, Any]:

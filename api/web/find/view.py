@@ -3,6 +3,7 @@
     /?min.car=1000&sort=car+desc&over=errors:first&truth=car&predicted=truck&size=large&caption=car
 
 The parameters stand in the URL beside the question, and play no part in which frames are found.
+``pin=car`` has a facet stand before all others.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlencode
 from catalog.errors import InvalidInput
 from query.frames.frame_order import FrameOrder
 
-PARAMETERS = ("sort", "over", "truth", "predicted", "size", "caption")
+PARAMETERS = ("sort", "over", "truth", "predicted", "size", "caption", "pin")
 """Names of the URL's parameters."""
 
 LAYERS = ("label", "prediction", "errors")

@@ -16,10 +16,11 @@ from api.schemas.unmet import MOST_UNMET, unmet_sentences
 from api.services.session import Session
 from api.web.build.achieved import groups_of, leakage_of, splits_of
 from api.web.build.dataset_forms import division, extension, new_dataset
-from api.web.build.gaps import rows_of
+from api.web.build.gaps import lacks_of, rows_of
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
+from api.web.run.choices import dataset_choices
 from catalog.errors import InvalidInput
 from query.question.question import Question
 
@@ -28,19 +29,32 @@ router = Router(api=Api.WEB, include_in_schema=False)
 _HERE = {"section": "/datasets"}
 """Entry of the navigation that is current on every page of datasets."""
 
-_LISTED = 1_000
+_READ = 1_000
+"""Versions that the list of datasets is made of."""
+
+_LISTED = 100
+"""Datasets, and versions of one, that a page lists; a part of a name finds others."""
+
 _CHANGED_FRAMES = 20
 _MOST_SPLITS = 8
 """Most splits whose gaps a page shows."""
 
 
 @router.get("/datasets", rule=READ)
-def get_datasets_page(request: Request, session: CurrentSession) -> Response:
-    """The newest version of each dataset, the newest first."""
+def get_datasets_page(
+    request: Request,
+    session: CurrentSession,
+    holding: Annotated[str, Query(max_length=200, description="Part of the name.")] = "",
+) -> Response:
+    """The newest version of each dataset, the newest first; or those of a name."""
     newest: dict[str, DatasetBody] = {}
-    for version in session.datasets.newest(limit=_LISTED):
+    versions = session.datasets.newest(limit=_READ, holding=holding)
+    for version in versions:
         newest.setdefault(version.name, version)
-    return page(request, "datasets.html", {"datasets": list(newest.values())})
+    shown = list(newest.values())[:_LISTED]
+    are_all = len(shown) == len(newest) and len(versions) < _READ
+    context = {"datasets": shown, "holding": holding, "are_all": are_all}
+    return page(request, "datasets.html", context)
 
 
 @router.get("/new-dataset", rule=READ.but(work="statistics"))
@@ -76,6 +90,7 @@ async def post_new_dataset(request: Request, session: CurrentSession) -> Respons
 def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Response:
     """A dataset: its splits, what was wanted and achieved, its versions, and what can be done."""
     dataset = session.datasets.get(name)
+    versions = session.datasets.list(dataset.name)[::-1]
     context = {
         "dataset": dataset,
         "title": _title(dataset),
@@ -87,8 +102,9 @@ def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Re
         "leakage": leakage_of(dataset.report),
         "strata": dataset.report.get("split_strata") or [],
         "classes": _classes(session, dataset),
-        "versions": session.datasets.list(dataset.name)[::-1],
-        "others": _titles(session),
+        "versions": versions[:_LISTED],
+        "older": len(versions[_LISTED:]),
+        "others": dataset_choices(session),
         **_HERE,
     }
     return page(request, "dataset.html", context)
@@ -108,9 +124,10 @@ def get_gaps_part(
         split: session.statistics.gaps(_title(dataset), split=split or None, at_least=at_least)
         for split in ("", *splits)
     }
+    rows = rows_of(reports)
     context = {
         "dataset": dataset, "title": _title(dataset), "splits": splits,
-        "at_least": at_least, "rows": rows_of(reports),
+        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits),
     }  # fmt: skip
     return page(request, "_gaps.html", context)
 
@@ -119,7 +136,7 @@ def get_gaps_part(
 def get_diff_page(name: str, request: Request, session: CurrentSession, other: str) -> Response:
     """Changes from this dataset to the other."""
     diff = session.datasets.diff(name, other, limit=_CHANGED_FRAMES)
-    return page(request, "dataset_diff.html", {"diff": diff, "others": _titles(session), **_HERE})
+    return page(request, "dataset_diff.html", {"diff": diff, **_HERE})
 
 
 @router.post("/datasets/{name}/splits", rule=WRITE)
@@ -170,10 +187,6 @@ def _refuse_dataset(search: UrlQuestion) -> None:
 
 def _title(dataset: DatasetBody) -> str:
     return f"{dataset.name}@{dataset.version}"
-
-
-def _titles(session: Session) -> list[str]:
-    return [_title(one) for one in session.datasets.newest(limit=_LISTED)]
 
 
 def _go_to(request: Request, dataset: DatasetBody) -> Response:

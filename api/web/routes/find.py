@@ -11,7 +11,8 @@ from api.http.routes import frames
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.services.session import Session
-from api.web.find.facets import groups_of, moved_of, steps_of
+from api.web.find.facets import Shown, groups_of, moved_of, steps_of
+from api.web.find.first_steps import first_steps
 from api.web.find.position_map import map_of
 from api.web.find.shown import chips_of, condition_of, copies_of
 from api.web.find.url_question import UrlQuestion
@@ -32,6 +33,9 @@ _CELLS = 40
 MARK = "quality"
 """The tag that one key sets."""
 
+_SAVED = 12
+"""Saved questions that the page without a question names."""
+
 _COLUMNS = ("scene", "camera", "frame_number", "filename")
 
 
@@ -44,8 +48,14 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     context |= _told(session, search, context["report"], server)
     tags = session.tags.by_creation(at=search.at)
     families = {tag.tag: tag.family.removeprefix("tags_") for tag in tags}
+    of_families: dict[str, list[Shown]] = {}
+    for facet in context["groups"].tags:
+        of_families.setdefault(families.get(facet.tag, "frame"), []).append(facet)
     context |= {"models": session.pictures.models(), "sizes": SIZES}
-    return page(request, "find.html", context | {"families": families})
+    is_empty = context["report"].frames == 0 and not search.pairs
+    context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
+    context["steps"] = first_steps(session) if is_empty else None
+    return page(request, "find.html", context | {"of_families": of_families})
 
 
 @router.get("/facets", rule=READ.but(work="facets"))

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Path, Request
 from fastapi.concurrency import run_in_threadpool
@@ -16,6 +16,7 @@ from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
+from api.web.run.matrix import cell_path
 from catalog.errors import InvalidInput
 from query.frames.one_frame import SnapshotFrame
 
@@ -31,15 +32,27 @@ NOTE = "note"
 def get_frame_page(
     fkey: Annotated[str, Path()], request: Request, session: CurrentSession
 ) -> Response:
-    """A frame: its pictures, its classes, its tags, what came before and after it."""
-    search = UrlQuestion.of(request.query_params.multi_items())
+    """A frame: its pictures, its classes, its tags, what came before and after it.
+
+    With ``cell=JOB`` the frames to walk through are those of a cell of that validation's confusion
+    matrix: of ``truth`` and ``predicted``.
+    """
+    pairs = request.query_params.multi_items()
+    job = next((value for name, value in pairs if name == "cell"), "")
+    search = UrlQuestion.of(pair for pair in pairs if pair[0] != "cell")
     frame = session.frames.get(fkey, at=search.at)
     before, after = session.frames.neighbours(frame, _NEIGHBOURS)
-    place = session.frames.place(
-        fkey, order=search.view.order, **search.which(session.tags.classes_and_groups())
-    )
+    cell = (search.view.truth, search.view.predicted)
+    if job:
+        place = session.jobs.place_in_cell(job, *cell, fkey)
+    else:
+        which = search.which(session.tags.classes_and_groups())
+        place = session.frames.place(fkey, order=search.view.order, **which)
     context = {
         "asked": search,
+        "query": "?" + urlencode([("cell", job), *search.pairs]) if job else search.url[1:],
+        "back": cell_path(job, *cell) if job else search.url,
+        "cell": cell if job else None,
         "place": place,
         "frame": frame,
         "legend": session.pictures.legend(frame),
@@ -90,11 +103,14 @@ async def post_undo(request: Request, session: CurrentSession, context: CurrentC
 
 
 def _marks_of(form: Form) -> dict[str, str]:
-    """Tags and values of a form; with another note only the tag's value that changed, too."""
-    tag, value = form.get("tag").lower(), form.get("value")
-    values = {tag: value} if tag else {}
+    """Tags and values of a form, with the note where it is another.
+
+    Where nothing but the note is another, the note alone; a script adds further tags to the form.
+    """
+    pairs = zip(form.all("tag"), form.all("value"), strict=False)
+    values = {tag.strip().lower(): value.strip() for tag, value in pairs if tag.strip()}
     if form.get("note") != form.get("note_was"):
-        if (tag, value) == (form.get("tag_was"), form.get("value_was")):
+        if values == {form.get("tag_was"): form.get("value_was")}:
             values = {}
         values[NOTE] = form.get("note")
     return values

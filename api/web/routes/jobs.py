@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
-from api.http.routes.jobs import get_events
+from api.http.routes.jobs import get_events, get_file
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
@@ -22,17 +22,24 @@ from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import dataset_choices, model_choices, or_predictions, trained
 from api.web.run.curves import Curve, curves_of, plots_of, program_curves
-from api.web.run.job_form import AnyBody, further_fields, new_job
-from api.web.run.matrix import cell_path, matrix_rows, question_path, shown_of
+from api.web.run.differences import Differences, of_comparison, of_reports
+from api.web.run.estimate import estimated, frames_of_splits
+from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
+from api.web.run.log_lines import without_launcher
+from api.web.run.matrix import MOST_SHOWN, cell_path, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
+    command_of,
     compared_rows,
     figures_of,
+    files_of,
     progress_of,
     short_progress,
+    slices_of,
     tables_shown,
     warnings_of,
 )
+from api.web.run.scanned import ScannedSource, scanned_source
 from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.job_state import FINISHED
 
@@ -46,6 +53,10 @@ _LOG_BYTES = 32_768
 """Bytes at the end of a log that the page shows."""
 
 LogQuery = Annotated[str, Query(description="The log shown; the one written last by default.")]
+
+FindQuery = Annotated[
+    str, Query(max_length=200, description="Only the log's lines that have this text.")
+]
 
 _MOST_COMPARED = 6
 
@@ -62,6 +73,7 @@ def get_jobs_page(
     context = {
         "jobs": jobs, "progress_of": short_progress,
         "compared": compared.jobs, "rows": compared_rows(compared),
+        "differences": _differences(session, compared.jobs),
         "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
     }  # fmt: skip
     return page(request, "jobs.html", context)
@@ -95,6 +107,8 @@ def get_new_job(
         "trained": trained(models),
         "validated": or_predictions(models),
         "model": model,
+        "usual": {kind: usual_values(kind) for kind in KINDS},
+        "backends": session.jobs.backends(),
         "further": {kind: further_fields(kind) for kind in ("train", "validate", "scaling")},
         "asked": search,
         "described": session.selections.describe(question, at=search.at),
@@ -117,14 +131,20 @@ def get_model_choices(request: Request, session: CurrentSession, holding: str = 
 
 
 @router.get("/new-job/plan", rule=READ)
-def get_plan(request: Request, session: CurrentSession, dataset: str) -> Response:
-    """The plan of a dataset's staging, with its bytes and time: a part of the form."""
-    why, plan = "", None
+def get_plan(request: Request, session: CurrentSession, dataset: str, kind: str = "") -> Response:
+    """The plan of a dataset's staging, with its bytes and time, and its splits: a part of the form.
+
+    With what the newest jobs of the kind say of the time that another will take.
+    """
+    why, plan, splits, estimate = "", None, {}, None
     try:
         plan = session.stagings.plan(dataset)
+        splits = frames_of_splits(session.datasets.get(dataset))
+        estimate = estimated(session, kind, splits)
     except FramesiftError as error:
         why = str(error)
-    return page(request, "_plan.html", {"plan": plan, "why": why})
+    context = {"plan": plan, "why": why, "splits": splits, "estimate": estimate}
+    return page(request, "_plan.html", context)
 
 
 @router.post("/new-job", rule=WRITE)
@@ -163,16 +183,23 @@ def _job_of(session: Session, form: Form) -> AnyBody:
 
 @router.get("/jobs/{name}", rule=READ)
 def get_job_page(
-    name: str, request: Request, session: CurrentSession, log: LogQuery = ""
+    name: str,
+    request: Request,
+    session: CurrentSession,
+    log: LogQuery = "",
+    find: FindQuery = "",
+    classes: Annotated[
+        list[str] | None, Query(alias="class", description="Classes of the confusion matrix.")
+    ] = None,
 ) -> Response:
     """A job: its state, curves, result, and the end of a log."""
-    fields = _shown(session, name)
+    fields = _shown(session, name, classes or ())
     job = fields["job"]
     may_draw = job.kind == "train" or (
         job.kind == "run" and (fields["curves"] or job.state not in FINISHED)
     )
     path = _curves_path([name]) if may_draw else ""
-    context = {**fields, **_output(session, name, log), "curves_path": path, **_HERE}
+    context = {**fields, **_output(session, name, log, find), "curves_path": path, **_HERE}
     return page(request, "job.html", context)
 
 
@@ -184,13 +211,18 @@ def get_job_part(name: str, request: Request, session: CurrentSession) -> Respon
 
 @router.get("/jobs/{name}/output", rule=READ)
 def get_job_output(
-    name: str, request: Request, session: CurrentSession, log: LogQuery = ""
+    name: str,
+    request: Request,
+    session: CurrentSession,
+    log: LogQuery = "",
+    find: FindQuery = "",
 ) -> Response:
-    """The names of the logs and the end of one: a part of the page."""
-    return page(request, "_logs.html", _output(session, name, log))
+    """The names of the logs, and the end of one or its lines with a text: a part of the page."""
+    return page(request, "_logs.html", _output(session, name, log, find))
 
 
 router.get("/jobs/{name}/events", rule=READ)(get_events)
+router.get("/jobs/{name}/files/{path:path}", rule=READ)(get_file)
 
 
 @router.post("/jobs/{name}/cancel", rule=WRITE)
@@ -221,9 +253,10 @@ def get_cell_frames(
     tags, report = confused.tags, session.jobs.report(name)
     validated = _model_of(report)
     shown = _look(session, validated, tags)
+    walked = shown.shown(truth=tags[0], predicted=tags[1])
     context = {
-        "confused": confused, "path": cell_path(name, truth, predicted),
-        "shown": shown, "view": shown.view,
+        "confused": confused, "path": cell_path(name, truth, predicted), "view": shown.view,
+        "walk": urlencode([("cell", name), *walked.pairs]),
     }  # fmt: skip
     if is_part(request):
         return page(request, "_cell_frames.html", context)
@@ -250,14 +283,17 @@ def _path(name: str) -> str:
     return f"/jobs/{quote(name, safe='')}"
 
 
-def _shown(session: Session, name: str) -> dict[str, Any]:
+def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str, Any]:
     job = session.jobs.get(name)
     context: dict[str, Any] = {
         "job": job, "ended": job.state in FINISHED, "curves": _curves(session, job),
         "progress": progress_of(job), "figures": figures_of(job),
         "checkpoints": checkpoints_of(job), "warnings": warnings_of(job),
-        "tables": tables_shown(job), "figure": _figure_path(session, job),
-        "report": None, "columns": (), "matrix": [], "model": None, "damage": "",
+        "tables": tables_shown(job), "files": files_of(session.jobs.file_sizes(name)),
+        "command": command_of(job), "figure": _figure_path(session, job),
+        "scanned": _scanned(session, job),
+        "report": None, "matrix": None, "model": None, "damage": "",
+        "differences": None,
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
         return context
@@ -267,9 +303,30 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         return context
     except StorageError as error:
         return context | {"damage": str(error)}
-    model = _scored(session, report)
-    columns, matrix = matrix_rows(report, name)
-    return context | {"report": report, "columns": columns, "matrix": matrix, "model": model}
+    return context | {
+        "report": report, "matrix": matrix_of(report, name, classes[:MOST_SHOWN]),
+        "slices": slices_of(report), "chosen_classes": bool(classes),
+        "model": _scored(session, report),
+        "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
+    }  # fmt: skip
+
+
+def _scanned(session: Session, job: JobBody) -> ScannedSource | None:
+    """The source of a scan's job, for users who may see it; None of other jobs."""
+    if job.kind != "scan" or not session.caller.sees_all:
+        return None
+    return scanned_source(session, job)
+
+
+def _differences(session: Session, names: Sequence[str]) -> Differences | None:
+    """The scores of two validations, the first beside the second; None of any other jobs."""
+    if len(names) != 2:
+        return None
+    try:
+        this, other = ((name, session.jobs.report(name)) for name in names)
+    except (NotFound, StorageError):
+        return None
+    return of_reports(this, other)
 
 
 def _figure_path(session: Session, job: JobBody) -> str:
@@ -280,15 +337,17 @@ def _figure_path(session: Session, job: JobBody) -> str:
         session.jobs.file(job.name, FIGURE)
     except NotFound:
         return ""
-    return f"/v1/jobs/{quote(job.name, safe='')}/files/{FIGURE}"
+    return f"{_path(job.name)}/files/{FIGURE}"
 
 
-def _output(session: Session, name: str, log: str) -> dict[str, Any]:
-    """The names of a job's logs, and the end of the one that is shown."""
+def _output(session: Session, name: str, log: str, find: str) -> dict[str, Any]:
+    """The names of a job's logs, and of the one that is shown its end, or the lines with a text."""
     sizes = session.jobs.log_sizes(name).logs
     return {
-        "path": _path(name), "logs": [each.name for each in sizes], "log": log,
-        "end": session.jobs.log_end(name, log, _LOG_BYTES),
+        "path": _path(name), "logs": [each.name for each in sizes], "log": log, "find": find,
+        "end": None if find else session.jobs.log_end(name, log, _LOG_BYTES),
+        "found": session.jobs.log_lines(name, log, find) if find else None,
+        "plain": without_launcher,
     }  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from api.http import browser_session
-from api.http.errors import status_of
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import Router
@@ -14,7 +13,8 @@ from api.http.rules import OPEN, OWN_ACCOUNT, Api
 from api.services.accounts.callers import NOBODY_ASKED
 from api.web.error_pages import LOGIN
 from api.web.forms import Form, form_of
-from api.web.pages import elsewhere, page
+from api.web.login_page import LOGGED_OUT, login_page
+from api.web.pages import elsewhere, own_path
 from catalog.errors import LoginThrottled, NotAuthenticated
 
 router = Router(api=Api.WEB, include_in_schema=False)
@@ -29,21 +29,21 @@ async def get_login(
     link: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """The form; with a link of ``serve`` a button that takes it: to look changes nothing."""
-    if request.state.context.caller is NOBODY_ASKED:
-        return elsewhere(_own(target))
-    return page(request, "login.html", {"next": _own(target), "link": link, "wrong": ""})
+    context: RequestContext = request.state.context
+    if context.caller is NOBODY_ASKED or context.proxy_user:
+        return elsewhere(own_path(target))
+    return await login_page(request, target, link=link)
 
 
 @router.post(LOGIN, rule=OPEN.but(compressed=False, audited_as="login"))
 async def post_login(request: Request) -> Response:
     """Begin a session, and go on to the page that was wanted."""
     form = await form_of(request)
-    target = _own(form.get("next"))
+    target = own_path(form.get("next"))
     try:
         token = await _token(request, form)
     except (NotAuthenticated, LoginThrottled) as error:
-        context = {"next": target, "link": "", "wrong": str(error)}
-        return page(request, "login.html", context, status=status_of(error))
+        return await login_page(request, target, wrong=error)
     answer = elsewhere(target)
     browser_session.begin(request, answer, token)
     return answer
@@ -67,12 +67,6 @@ async def post_logout(request: Request) -> Response:
     """End the session; a token that was pasted goes on to count elsewhere."""
     authentication: Authentication = request.state.authentication
     await authentication.log_out(request.state.context)
-    answer = elsewhere(LOGIN)
+    answer = elsewhere(LOGIN if request.app.state.provider_logins is None else LOGGED_OUT)
     browser_session.end(request, answer)
     return answer
-
-
-def _own(path: str) -> str:
-    """The path to go on to; "/" where it might lead to another server."""
-    is_own = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
-    return path if is_own else "/"

@@ -17,6 +17,9 @@ _BODIES: Mapping[str, type[AnyBody]] = {
     "scaling": NewScaling,
 }  # fmt: skip
 
+KINDS = (*_BODIES,)
+"""The kinds of jobs that have a form."""
+
 _ALL = {
     "dataset", "name", "split", "workers", "backend", "start_after", "attempts", "stage", "save_as",
     "model",
@@ -25,9 +28,9 @@ _LENGTH = {"batch_size", "max_steps", "epochs", "height", "width", "seed", "eval
 _LAID_OUT = {
     "train": _ALL | _LENGTH | {
         "learning_rate", "augment", "continue_from", "classes", "evaluate_split",
-        "checkpoint_every",
+        "checkpoint_every", "precision",
     },
-    "validate": _ALL,
+    "validate": _ALL | {"compare"},
     "preflight": _ALL | {
         "ranks", "path", "through", "largest_mib", "synthetic", "batch_size", "steps",
     },
@@ -43,6 +46,14 @@ _RESOURCES = (
 def further_fields(kind: str) -> list[SimpleField]:
     """The fields of further settings of a kind of job, which the template does not place itself."""
     return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT[kind]]
+
+
+def usual_values(kind: str) -> dict[str, str]:
+    """The value that each setting of a kind of job has where a form says none, by its name.
+
+    Empty where that depends on other settings.
+    """
+    return {field.name: field.usual for field in simple_fields(_BODIES[kind])}
 
 
 def new_job(form: Form, question: Question | None = None) -> AnyBody:

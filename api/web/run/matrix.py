@@ -4,7 +4,7 @@ Each cell leads to the frames behind it, which the validation's report has: /job
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,6 +13,9 @@ from api.web.find.url_question import UrlQuestion
 
 _HEATS = 9
 """Shades of a cell, beside none."""
+
+MOST_SHOWN = 40
+"""Classes of a matrix on a page."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,42 @@ class Row:
     """One for each predicted class."""
 
 
-def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], list[Row]]:
-    """The classes that have a pixel, as columns, and a row for each of them."""
+@dataclass(frozen=True)
+class Matrix:
+    """The classes of a validation that have a pixel, some of them as a table."""
+
+    columns: tuple[str, ...]
+    """Names of the classes shown."""
+    rows: tuple[Row, ...]
+    """One for each of them."""
+    others: tuple[str, ...]
+    """Names of the classes left out."""
+
+
+def matrix_of(report: Mapping[str, Any], job: str, chosen: Collection[str] = ()) -> Matrix:
+    """The confusion matrix of a report.
+
+    Args:
+        job: The validation.
+        chosen: Names of the classes to show; where it has none of the report's, those with most
+            pixels in cells of errors, as many as a page shows.
+    """
     matrix: Sequence[Sequence[int]] = report["confusion_matrix"]
     names: Sequence[str] = report["classes"]
-    present = [
+    every = [
         index
         for index in range(len(names))
         if any(matrix[index]) or any(row[index] for row in matrix)
     ]
+
+    def wrong_pixels(index: int) -> int:
+        taken = sum(row[index] for row in matrix)
+        return sum(matrix[index]) + taken - 2 * matrix[index][index]
+
+    present = [index for index in every if names[index] in chosen]
+    if not present:
+        present = sorted(sorted(every, key=wrong_pixels, reverse=True)[:MOST_SHOWN])
+    others = tuple(names[index] for index in every if index not in present)
     rows = []
     for truth in present:
         pixels_of_truth = sum(matrix[truth])
@@ -73,7 +103,7 @@ def matrix_rows(report: Mapping[str, Any], job: str) -> tuple[tuple[str, ...], l
                 )
             )
         rows.append(Row(names[truth], pixels_of_truth, tuple(cells)))
-    return tuple(names[index] for index in present), rows
+    return Matrix(tuple(names[index] for index in present), tuple(rows), others)
 
 
 def cell_path(job: str, truth: str, predicted: str) -> str:

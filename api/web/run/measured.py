@@ -1,7 +1,8 @@
 """What jobs have measured, as pages show it: programs may have written anything under any name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody
@@ -14,10 +15,21 @@ _SCORES = (
     ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
 )  # fmt: skip
 
+_OF_REPORT = {
+    "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy",
+    "uncertainty", "frames", "miou_difference", "miou_difference_low", "miou_difference_high",
+}  # fmt: skip
+"""Metrics of a validation that its report has, with their intervals."""
+
 _MOST_CHARACTERS = 200
 """Of a text that a page shows; REST has all of it."""
 
 _MOST_WARNINGS = 20
+
+_MOST_FILES = 200
+
+_MOST_SLICES = 100
+"""Slices of each kind, such as scenes, that a page lists."""
 
 
 def progress_of(job: JobBody) -> Progress:
@@ -36,18 +48,36 @@ def short_progress(job: JobBody) -> str:
     return f"{progress.done:,} of {progress.total:,}{unit}"
 
 
-def figures_of(job: JobBody) -> list[tuple[str, str]]:
-    """The job's metrics that are one value each, by their names with blanks."""
+def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str]]:
+    """The job's metrics that are one value each, by their names with blanks.
+
+    Args:
+        job: The job.
+        has_report: Whether its report stands on the page, too: its figures are left out.
+    """
     return [
         (_cut(name.replace("_", " ")), _told(value))
         for name, value in job.metrics.items()
-        if not isinstance(value, dict | list) and value not in (None, "")
+        if not isinstance(value, dict | list)
+        and value not in (None, "")
+        and not (has_report and name in _OF_REPORT)
     ]
 
 
 def warnings_of(job: JobBody) -> list[str]:
     """What a job's program warns of, or what it wrote that cannot be used."""
     return [_cut(str(warning)) for warning in list_of(job.metrics, "warnings")[:_MOST_WARNINGS]]
+
+
+def slices_of(report: Mapping[str, Any]) -> dict[str, tuple[list[dict[str, Any]], int]]:
+    """The slices of a report by kind, and how many more there are; of too many the worst."""
+    shown = {}
+    for by, slices in report.get("slices", {}).items():
+        listed = list(slices)
+        if len(listed) > _MOST_SLICES:
+            listed.sort(key=lambda one: 2 if (miou := number_of(one, "miou")) is None else miou)
+        shown[by] = listed[:_MOST_SLICES], len(listed[_MOST_SLICES:])
+    return shown
 
 
 def tables_shown(job: JobBody) -> list[Table]:
@@ -73,6 +103,26 @@ def checkpoints_of(job: JobBody) -> list[tuple[str, str, str]]:
         )
         for row in reversed(rows)
     ]
+
+
+def command_of(job: JobBody) -> str:
+    """The command of a user's program; empty of other jobs, and where it is not shown."""
+    return _cut(str(job.settings.get("command") or "")) if job.kind == "run" else ""
+
+
+def files_of(sizes: Mapping[str, int]) -> list[tuple[str, str, str]]:
+    """Path below the job's files, name and size of each file, as far as a page lists them."""
+    return [
+        (quote(name), _cut(name), _size(size)) for name, size in list(sizes.items())[:_MOST_FILES]
+    ]
+
+
+def _size(size_bytes: int) -> str:
+    """Bytes for people."""
+    for unit, bytes_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= bytes_of_unit:
+            return f"{size_bytes / bytes_of_unit:.1f} {unit}"
+    return f"{size_bytes} bytes"
 
 
 def _dict(row: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:

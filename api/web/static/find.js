@@ -57,6 +57,10 @@ form.addEventListener("input", (event) => {
     for (const facet of form.querySelectorAll("[data-facet]")) {
       facet.hidden = !facet.dataset.facet.includes(wanted);
     }
+    for (const group of form.querySelectorAll(".group")) {
+      group.hidden = !group.querySelector("[data-facet]:not([hidden])");
+      if (wanted) group.open = true;
+    }
   } else if (target.dataset.end) {
     fromSlider(target);
   } else if (/^(min|max)\./.test(target.name)) {
@@ -79,10 +83,18 @@ function settle() {
 }
 
 form.addEventListener("change", (event) => {
-  if (event.target.id === "filter") event.stopPropagation();
+  const { target } = event;
+  if (target.id === "filter" || target.name === "pin") event.stopPropagation();
   else settle();
+  // The server puts what is pinned first, with a histogram.
+  if (target.name === "pin") location.assign(`/?${new URLSearchParams(filled())}`);
 }, true);
 form.addEventListener("submit", settle, true);
+
+// Names and values of the fields that say something.
+function filled() {
+  return [...new FormData(form)].filter(([, value]) => value !== "");
+}
 
 // The server draws the paths; to set them costs a tenth of what it costs to exchange elements.
 function draw({ matching, plots, numbers }) {
@@ -130,7 +142,7 @@ const steps = {
     const field = facet.querySelector(`input[name^="${end}."]`).name;
     const values = listed(facet, end);
     const closing = end === "min" ? values.slice(1) : values.slice(0, -1).reverse();
-    const others = [...new FormData(form)].filter(([name, value]) => name !== field && value !== "");
+    const others = filled().filter(([name]) => name !== field);
     const asked = new URLSearchParams([["field", field], ["values", closing.join()], ...others]);
     let table = null;
     try {
@@ -225,9 +237,8 @@ const asks = {
     asks.began = performance.now();
     const running = new AbortController();
     asks.running = running;
-    const fields = [...new FormData(form)].filter(([, value]) => value !== "");
     try {
-      const answer = await fetch(`/drag?${new URLSearchParams(fields)}`, {
+      const answer = await fetch(`/drag?${new URLSearchParams(filled())}`, {
         headers: { "HX-Request": "true" }, signal: running.signal,
       });
       const isMoved = answer.ok && answer.headers.get("content-type") === "application/json";
@@ -256,7 +267,7 @@ const asks = {
 };
 
 form.addEventListener("input", ({ target }) => {
-  if (target.id === "filter") return;
+  if (target.id === "filter" || target.name === "pin") return;
   if (target.dataset.end) {
     steps.move(target);
   } else {
@@ -330,13 +341,37 @@ document.addEventListener("keydown", (event) => {
     box.click();
   } else if (event.key === "b" && marks) {
     if (box && !boxes().some((each) => each.checked)) box.checked = true;
-    marks.elements.tag.value = "quality";
-    marks.elements.value.value = "bad";
-    marks.requestSubmit();
+    markWith(marks, "quality", "bad");
   } else {
     return;
   }
   event.preventDefault();
+});
+
+// On phones pictures come first: buttons open what stands beside and above them on wide screens.
+const folds = [...document.querySelectorAll("[data-fold]")];
+
+function fold(name, isOpen) {
+  document.body.classList.toggle(`with-${name}`, isOpen);
+  for (const button of folds) {
+    if (button.dataset.fold === name) button.setAttribute("aria-expanded", String(isOpen));
+  }
+}
+
+document.body.classList.add("folds");
+for (const button of folds) {
+  button.hidden = false;
+  fold(button.dataset.fold, false);
+  button.addEventListener("click", () => {
+    fold(button.dataset.fold, !document.body.classList.contains(`with-${button.dataset.fold}`));
+    folds.find((each) => each.dataset.fold === button.dataset.fold && each.offsetParent)?.focus();
+  });
+}
+document.addEventListener("click", ({ target }) => {
+  if (target.closest(".chips a.edit")) fold("conditions", true);
+});
+document.addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") fold("conditions", false);
 });
 
 // The map is fetched when it is opened, and stays open from answer to answer.

@@ -71,9 +71,7 @@ addEventListener("load", () => {
 const marks = document.getElementById("marks");
 
 function mark(value) {
-  marks.elements.tag.value = "quality";
-  marks.elements.value.value = value;
-  marks.requestSubmit();
+  markWith(marks, "quality", value);
 }
 
 marks?.addEventListener("htmx:afterRequest", (event) => {

@@ -36,6 +36,23 @@ document.addEventListener("error", ({ target }) => {
   if (target instanceof Element && target.matches("img.over")) target.remove();
 }, true);
 
+// Times stand in UTC as they come; here they are in the reader's zone, with the exact one on hover.
+const inZone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function localize(part) {
+  for (const time of part.querySelectorAll("time[datetime]:not([data-zone])")) {
+    time.textContent = inZone.format(new Date(time.dateTime));
+    time.dataset.zone = "local";
+  }
+}
+
+localize(document);
+new MutationObserver((changes) => {
+  for (const { addedNodes } of changes) {
+    for (const node of addedNodes) if (node.firstElementChild) localize(node);
+  }
+}).observe(document.body, { childList: true, subtree: true });
+
 // <button data-bare>: takes what lies over the thumbnails away, and brings it back.
 const bare = document.querySelector("[data-bare]");
 
@@ -49,6 +66,35 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "o") bare?.click();
   else if (event.key === "z") document.getElementById("undo")?.click();
 });
+
+// <button data-another>: one more tag to mark frames with, until they are marked.
+const another = document.querySelector("[data-another]");
+if (another) another.hidden = false;
+another?.addEventListener("click", () => {
+  const rows = another.form.querySelectorAll(".mark");
+  const row = rows[0].cloneNode(true);
+  for (const field of row.querySelectorAll("input")) {
+    field.value = "";
+    field.required = false;
+  }
+  rows[rows.length - 1].after(row);
+  row.querySelector("input").focus();
+});
+another?.form.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target === another.form && event.detail.successful) oneTag(another.form);
+});
+
+function oneTag(marking) {
+  for (const row of [...marking.querySelectorAll(".mark")].slice(1)) row.remove();
+}
+
+// Marks with this tag alone.
+function markWith(marking, tag, value) {
+  oneTag(marking);
+  marking.elements.tag.value = tag;
+  marking.elements.value.value = value;
+  marking.requestSubmit();
+}
 
 // <button data-copy="ID">: copies the text of the element of that id.
 document.addEventListener("click", async (event) => {

@@ -25,19 +25,25 @@ async function putLog() {
   const before = logs.querySelector("pre");
   const top = before ? before.scrollTop : 0;
   const scrolledUp = before && top + before.clientHeight < before.scrollHeight - 4;
-  const choice = logs.querySelector("select");
-  const name = choice ? choice.value : "";
-  const text = await part(`${job.dataset.output}?${new URLSearchParams({ log: name })}`);
-  // Another log chosen meanwhile is on its way already.
-  if (text === null || (choice && choice.value !== name)) return;
+  const form = logs.querySelector("form");
+  const asked = () => {
+    const fields = new URLSearchParams(form ? new FormData(form) : { log: "" });
+    if (!fields.get("find")) fields.delete("find");
+    return fields.toString();
+  };
+  const query = asked();
+  const text = await part(`${job.dataset.output}?${query}`);
+  // Another log or text chosen meanwhile is on its way already.
+  if (text === null || asked() !== query) return;
   const fresh = document.createElement("div");
   fresh.innerHTML = text;
-  // The list of logs stays as it is while it is in use.
-  const inUse = choice && choice === document.activeElement;
+  // The list of logs and the text stay as they are while they are in use.
+  const inUse = form && form.contains(document.activeElement);
   if (inUse) logs.querySelector("#log-end").replaceWith(fresh.querySelector("#log-end"));
   else logs.replaceChildren(...fresh.childNodes);
   htmx.process(logs);
-  if (scrolledUp) logs.querySelector("pre").scrollTop = top;
+  const now = logs.querySelector("pre");
+  if (scrolledUp && now) now.scrollTop = top;
   else lastLine();
 }
 

@@ -48,7 +48,13 @@ def test_a_question_is_saved_as_a_dataset(browser: TestClient) -> None:
     page = shown(browser, "/datasets/city")
     assert f"<strong>{number[1]}</strong>" in page
     assert "car pixels" in page
-    assert re.search(r'aria-label="train: \d+ frames, [\d.]+ % of 50.0 % wanted"', page)
+    assert re.search(r'aria-label="train: \d+ frames, [\d.]+ %, .*, target 50.0 %"', page)
+    shares = re.findall(r'aria-label="(?:train|validation): \d+ frames, ([\d.]+) %, ([^,]*),', page)
+    assert len(shares) == 2
+    for share, verdict in shares:
+        off = abs(float(share) - 50)
+        is_near = off <= 100 / int(number[1])
+        assert (verdict == "met") == is_near or off <= 1
     assert 'href="/datasets/city"' in shown(browser, "/datasets")
 
 
@@ -62,17 +68,20 @@ def test_targets_stand_beside_what_was_achieved(browser: TestClient) -> None:
     assert made.status_code == 303, made.text
     page = shown(browser, "/datasets/matched")
     assert "Target against achieved" in page
-    assert re.search(r'aria-label="front_center: [\d.]+ % of 90.0 % wanted: ', page)
+    told = re.findall(r'aria-label="front_center: ([\d.]+) %, ([^,]*), target 90.0 %: ', page)
+    (missed,) = [verdict for _, verdict in told]
+    assert ("too few" in missed) == ("Not met: camera front_center" in page)
     covered = {"asked": "", "name": "covered", "method": "cover", "demands": "car=3,bicycle=9999"}
     made = browser.post("/new-dataset", data=covered, headers=HERE)
     assert made.status_code == 303, made.text
     page = shown(browser, "/datasets/covered")
     assert re.search(r"Not met: bicycle: short by [\d,]+ of 9,999 frames", page)
+    assert re.search(r'aria-label="bicycle: \d+ frames, target 9,999, [\d,]+ too few', page)
     sampled = {"asked": "", "name": "sampled", "method": "sample", "frames": ["6", ""],
                "stratify": "camera,car:0,1000", "allocation": "equal"}  # fmt: skip
     made = browser.post("/new-dataset", data=sampled, headers=HERE)
     assert made.status_code == 303, made.text
-    assert 'aria-label="frames: 6 of 6 wanted"' in shown(browser, "/datasets/sampled")
+    assert 'aria-label="frames: 6 frames, target 6, met"' in shown(browser, "/datasets/sampled")
 
 
 def test_what_is_missed_most_is_shown_first(browser: TestClient, shared_home: Path) -> None:
@@ -87,7 +96,7 @@ def test_what_is_missed_most_is_shown_first(browser: TestClient, shared_home: Pa
         "report"
     ]
     assert all(round(one["wanted"]) != one["achieved"] for one in report["unmet"])
-    met = int(re.search(r"(\d+) tags as wanted", page)[1])  # type: ignore[index]
+    met = int(re.search(r"(\d+) tags met", page)[1])  # type: ignore[index]
     assert met + len({one["marginal"] for one in report["unmet"]}) == len(report["marginals"])
 
     noses = {f"nose{number:02}": 0.06 + 0.002 * number for number in range(12)}
@@ -132,6 +141,11 @@ def test_gaps_lead_to_frames_and_to_a_new_version(browser: TestClient) -> None:
     assert "/frames/local:a2d2:" in diff
     splits = shown(browser, "/datasets/city/gaps?at_least=1000")
     assert '<th scope="col" class="number">train</th>' in splits
+    lacking = re.search(r"Split <bdi>train</bdi></strong>\s*(.*?)</li>", splits, re.DOTALL)
+    assert lacking
+    following = re.search(r'<a href="(/\?[^"]*)"><bdi>[^<]+</bdi></a> \(', lacking[1])
+    assert following is None or 'id="matching"' in shown(browser, unescape(following[1]))
+    assert following or "no other frames" in lacking[1]
 
 
 def test_a_dataset_is_divided_again(browser: TestClient) -> None:

@@ -349,6 +349,14 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert "quality of 18 frames is as before" in undone.text
     assert matching(browser.get("/?is.quality=bad").text) == 2
     assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
+    # Several tags at once; a row without a tag says nothing.
+    several = {"tag": ["quality", "Weather_seen", ""], "value": ["good", "fog", ""]}
+    part = browser.post("/marks", data={"fkey": fkeys[:1], **several}, headers=HERE | PART)
+    assert "Set quality=good, weather_seen=fog on 1 frame" in part.text
+    assert matching(browser.get("/?is.weather_seen=fog").text) == 1
+    part = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality, weather_seen of 1 frame are as before" in part.text
+    assert matching(browser.get("/?is.quality=bad").text) == 2
     # A note beside the mark, which has not changed.
     was = {"tag_was": "quality", "value_was": "bad", "note_was": ""}
     noted = form | was | {"fkey": fkeys[:1], "note": "look, again"}
@@ -456,7 +464,7 @@ def test_the_map_shows_where_frames_were_taken(browser: TestClient) -> None:
         assert marked.status_code == 200, marked.text
     page = browser.get("/").text
     assert 'id="where"' in page
-    assert "<h2>Tags of own</h2>" in page
+    assert "<h2>Tags of own <small>" in page
     drawn = browser.get("/map", headers=PART).text
     cells = re.findall(r'<a href="([^"]+)" aria-label="1 frame at', drawn)
     assert len(cells) == 3

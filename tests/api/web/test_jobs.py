@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,6 +138,21 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     part = browser.get(f"{path}&begin=2", headers={"HX-Request": "true"}).text
     assert re.findall(r"<strong>(\d) pixels</strong>", part) == ["3"]
     assert "<h1" not in part
+
+    # Its frames are walked through in the cell's order, and from there back to the cell.
+    first, second, third = re.findall(r'<a href="(/frames/[^"]*)" class="picture"', cell)
+    walked = shown(browser, unescape(first))
+    assert "<strong>1</strong> of 3</span>" in walked
+    assert 'id="found-previous"' not in walked
+    assert re.findall(r'id="found-next"[^>]* href="([^"]*)"', walked) == [second]
+    last = shown(browser, unescape(third))
+    assert "<strong>3</strong> of 3</span>" in last
+    assert re.findall(r'id="found-previous"[^>]* href="([^"]*)"', last) == [second]
+    assert 'id="found-next"' not in last
+    assert f'href="{escape(path.replace("Car", "car").replace("Sky", "sky"))}"' in last
+    none = unescape(first).replace("predicted=sky", "predicted=car")
+    assert "This frame is none of them" in shown(browser, none)
+    assert browser.get(unescape(first).replace("v-first", "none")).status_code == 404
 
     form = {"truth": "car", "predicted": "sky"}
     imported = browser.post("/jobs/v-first/scores", data=form, headers=HERE)

@@ -44,7 +44,7 @@ def ask(server: TestClient, user: str, path: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def send(server: TestClient, who: str, path: str, **form: str) -> tuple[int, str, str]:
+def send(server: TestClient, who: str, path: str, **form: str | list[str]) -> tuple[int, str, str]:
     """Status, location and text of a form's answer."""
     server.cookies.set("framesift", TOKENS[who])
     answer = server.post(f"/operate{path}", data=form, headers=HERE)
@@ -103,10 +103,14 @@ def test_users_are_added_changed_and_removed(server: TestClient) -> None:
     )  # fmt: skip
     assert send(server, "dora", "/users", name="eve", roles="admin")[0] == 403
     assert send(server, "root", "/users", name="zoe", roles="king")[0] == 400
-    send(server, "root", "/users/change", name="zoe", action="roles", roles="dataadmin, datauser")
+    both = {"roles": ["dataadmin", "datauser"]}
+    send(server, "root", "/users/change", name="zoe", action="roles", **both)
     send(server, "root", "/users/change", name="zoe", action="disable")
     _, page = ask(server, "root", "/users")
-    assert 'value="dataadmin, datauser"' in page
+    of_zoe = page[page.index('aria-label="Roles of zoe"') :].partition("</form>")[0]
+    ticked = re.findall(r'name="roles" value="(\w+)"( checked)?', of_zoe)
+    assert [role for role, is_ticked in ticked if is_ticked] == ["datauser", "dataadmin"]
+    assert len(ticked) == 4
     assert "disabled" in page
     assert send(server, "root", "/users/change", name="zoe", action="remove")[0] == 303
     assert "zoe" not in ask(server, "root", "/users")[1]

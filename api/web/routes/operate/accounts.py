@@ -21,6 +21,14 @@ from query.question.wrong_value import checked
 router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
 
 _ENTRIES = 100
+_ROLES = {
+    "datauser": "reads the frames of their collections",
+    "collectionadmin": "makes datasets and jobs of their collections' frames, too",
+    "dataadmin": "reads and changes all data: tags, datasets, sources",
+    "admin": "everything, users and the audit log included",
+}
+"""Each role that a user may have, and what it lets them do."""
+
 _Number = Annotated[int, Path(ge=1, lt=2**63)]
 
 
@@ -61,7 +69,7 @@ def post_revoke_page(
 @router.get("/users", rule=ADMIN_READ)
 def get_users_page(request: Request, session: CurrentSession) -> Response:
     """Every user."""
-    context = {"users": session.users.list()}
+    context = {"users": session.users.list(), "roles": _ROLES}
     return page(request, "operate/users.html", context | shown_to(session.caller))
 
 
@@ -88,7 +96,7 @@ async def post_user_change_page(
     if action == "remove":
         await run_in_threadpool(session.users.remove, name)
     elif action == "roles":
-        roles = names(form.get("roles"))
+        roles = _roles_of(form)
         context.about = f"user {name}: roles {', '.join(roles) or 'none'}"[:500]
         await run_in_threadpool(lambda: session.users.set(name, roles=roles))
     elif action in ("disable", "enable"):
@@ -119,13 +127,18 @@ def get_audit_page(
     return page(request, "operate/audit.html", context | shown_to(session.caller))
 
 
+def _roles_of(form: Form) -> tuple[str, ...]:
+    """The roles that a form ticks; commas may separate several."""
+    return tuple(name for text in form.all("roles") for name in names(text))
+
+
 def _new_token(form: Form) -> NewToken:
     fields = {name: text for name in ("name", "user", "scope", "days") if (text := form.get(name))}
     return checked(NewToken, **fields)
 
 
 def _new_user(form: Form) -> NewUser:
-    fields: dict[str, object] = {"name": form.get("name"), "roles": names(form.get("roles"))}
+    fields: dict[str, object] = {"name": form.get("name"), "roles": _roles_of(form)}
     if password := form.get("password"):
         fields["password"] = password
     return checked(NewUser, **fields)

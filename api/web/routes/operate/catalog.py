@@ -1,4 +1,4 @@
-"""/operate: sources and their scans, the cache, snapshots."""
+"""/operate: scans, the cache, snapshots."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -9,31 +9,17 @@ from fastapi.responses import Response
 
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.routing import Router
-from api.http.rules import READ, READ_ALL_ROWS, WRITE_ALL_ROWS, Api
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS, Api
 from api.schemas.home_orders import Scan
 from api.web.forms import form_of
 from api.web.operate import shown_to
-from api.web.pages import elsewhere, gone_on, page
+from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
 
 router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
 
-_SCANS = 50
 _PROBLEMS = 500
 _SNAPSHOTS = 30
-
-
-@router.get("", rule=READ)
-def get_operate(request: Request, session: CurrentSession) -> Response:
-    """Sources and scans; the tokens of those who see rows of collections only."""
-    if not session.caller.sees_all:
-        return elsewhere("/operate/tokens")
-    scans = session.scans.list(limit=_SCANS)
-    newest: dict[str, Any] = {}
-    for scan in scans:
-        newest.setdefault(scan.source, scan)
-    context = {"sources": session.sources.list(), "newest": newest, "scans": scans}
-    return page(request, "operate/sources.html", context | shown_to(session.caller))
 
 
 @router.post("/scans", rule=WRITE_ALL_ROWS)

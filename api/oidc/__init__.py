@@ -1,0 +1,1 @@
+"""Login by an OpenID provider: its documents, its tokens, what groups may."""

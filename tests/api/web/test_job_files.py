@@ -1,0 +1,174 @@
+"""A job's command, files, log lines and differences; what its form says of defaults and rates."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from api.web.run.differences import of_comparison
+from api.web.run.log_lines import without_launcher
+from catalog.records.tables import Job
+from pipeline.jobs.program.paths import ProgramPaths
+from pipeline.jobs.request import JobPaths
+from tests.api.web.jobs import HOSTILE, home_with_jobs
+from tests.pipeline.homes import open_home
+
+
+@pytest.fixture(scope="module")
+def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of `home_with_jobs`; v-second finds half as much of cars, and mine made files."""
+    home = home_with_jobs(catalogued, tmp_path_factory.mktemp("files"))
+    workspace = open_home(home)
+    report = json.loads((JobPaths(workspace.jobs / "v-first").report / "report.json").read_text())
+    for score in report["per_class"]:
+        if score["tag"] == "car":
+            score["iou"] = score["iou"] / 2
+    second = JobPaths(workspace.jobs / "v-second")
+    second.report.mkdir(parents=True)
+    (second.report / "report.json").write_text(json.dumps(report))
+    (second.report / "report.html").write_text("<!doctype html>")
+    program = JobPaths(workspace.jobs / "mine")
+    output = ProgramPaths(program.folder).output
+    (output / "a picture.txt").write_text("x" * 2_000)
+    (output / "unnamed.txt").write_text("not listed")
+    (output / "secret.txt").symlink_to(home / "settings.json")
+    outputs = [{"path": path} for path in ("a picture.txt", "secret.txt", "gone.txt", HOSTILE)]
+    program.result.write_text(json.dumps({"outputs": [*outputs, {"path": 3}, 4]}))
+    lines = [f"[{rank}]<stdout>:step {step} {HOSTILE}" for step in range(9) for rank in (0, 1)]
+    (program.logs / "train-0.log").write_text("\n".join([*lines, "[1]<stderr>:An Error here"]))
+    with workspace.records.session() as session:
+        session.add(
+            Job(
+                name="v-second", kind="validate", backend="local", state="done", metrics={},
+                request={"stages": []},
+                paths={"folder": str(second.folder), "logs": str(second.logs)},
+            )
+        )  # fmt: skip
+        session.query(Job).filter_by(name="mine").update(
+            {"request": {"stages": [], "settings": {"command": f"python train.py {HOSTILE}"}}}
+        )
+        session.query(Job).filter_by(name="first").update(
+            {
+                "metrics": {"images_per_s": 0.5, "step": 20},
+                "request": {"stages": [], "settings": {"workers": 2}},
+            }
+        )
+    workspace.close()
+    return home
+
+
+@pytest.fixture(scope="module")
+def browser(home: Path) -> Iterator[TestClient]:
+    """A browser at a server that asks nobody who they are."""
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        yield client
+
+
+def shown(browser: TestClient, path: str) -> str:
+    """A page's text, which holds none of the markup that a program wrote."""
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer.text
+    assert HOSTILE not in answer.text
+    return unescape(answer.text)
+
+
+def test_a_programs_command_and_files_are_shown(browser: TestClient) -> None:
+    """Files that it named and that are there, each to be downloaded; a link among them is none."""
+    page = shown(browser, "/jobs/mine")
+    assert f'id="command">python train.py {HOSTILE}</pre>' in page
+    listed = dict(re.findall(r'href="(/jobs/mine/files/[^"]*)" download>([^<]*)</a>', page))
+    assert listed == {
+        "/jobs/mine/files/result.json": "result.json",
+        "/jobs/mine/files/output/a%20picture.txt": "output/a picture.txt",
+        "/jobs/mine/files/output/metrics.jsonl": "output/metrics.jsonl",
+    }
+    assert "2.0 kB" in page
+    assert browser.get("/jobs/mine/files/output/a%20picture.txt").text == "x" * 2_000
+    for name in ("unnamed.txt", "secret.txt"):
+        assert browser.get(f"/jobs/mine/files/output/{name}").status_code == 404, name
+    assert 'id="command"' not in shown(browser, "/jobs/first")
+
+
+def test_a_logs_lines_are_searched(browser: TestClient) -> None:
+    """In whatever case, the last ones of many; without what the launcher put before them."""
+    part = shown(browser, "/jobs/mine/output?find=error")
+    assert "1 line has this text" in part
+    assert "rank 1: An Error here" not in part  # one rank alone has no need of its number
+    assert ">An Error here</pre>" in part
+    assert "2 lines have this text" in shown(browser, "/jobs/mine/output?find=STEP 3 ")
+    assert "no line has this text" in shown(browser, "/jobs/mine?find=nothing")
+    whole = shown(browser, "/jobs/mine")
+    assert "rank 1: step 8" in whole
+    assert "<stdout>:" not in whole
+    assert browser.get("/jobs/mine/output?find=x&log=none").status_code == 400
+
+
+def test_the_launchers_prefix_goes() -> None:
+    """That of Horovod and of MPI, at a line's beginning alone."""
+    assert without_launcher("[0]<stdout>:a [0]<stdout>:b\n[0]<stderr>:c") == "a [0]<stdout>:b\nc"
+    assert without_launcher("[1,0]<stdout>:a\n[1,12]<stdout>:b") == "rank 0: a\nrank 12: b"
+    assert without_launcher("[2]stdout: a") == "[2]stdout: a"
+
+
+def test_two_validations_are_compared_by_class(browser: TestClient) -> None:
+    """The one class that differs has a bar, on its own side; of other jobs there is no picture."""
+    bars = re.findall(
+        r'aria-label="([^":]+): ([-+][\d.]+)">.*?class="got" x="([\d.]+)" width="([\d.]+)"',
+        shown(browser, "/jobs?job=v-second&job=v-first"),
+    )
+    wide = [(name, float(x), float(width)) for name, _, x, width in bars if float(width)]
+    assert len(bars) > 20
+    assert wide == [("Car", 0.0, 50.0)]
+    turned = shown(browser, "/jobs?job=v-first&job=v-second")
+    assert re.search(r'aria-label="Car: \+.*?class="got" x="50.00" width="50.00"', turned)
+    for jobs in ("job=v-first&job=first", "job=v-first", "job=v-first&job=v-second&job=first"):
+        assert "Differences of scores" not in shown(browser, f"/jobs?{jobs}")
+
+
+def test_a_comparison_is_drawn_with_its_intervals(home: Path) -> None:
+    """At the scale of what reaches farthest; a score without a value is left out."""
+    report = json.loads((JobPaths(home / "jobs" / "v-first").report / "report.json").read_text())
+    assert of_comparison(report) is None
+    row = {"score": "car", "value": 0.5, "other": 0.6, "interval": [-0.2, 0.1], "verdict": "worse"}
+    unknown = {"score": "miou", "value": None, "other": 0.6, "interval": None, "verdict": None}
+    compared = {"model": {"name": "before"}, "scores": [row, unknown]}
+    differences = of_comparison(report | {"comparison": compared})
+    assert differences is not None
+    (bar,) = differences.bars
+    assert (differences.this, differences.other, differences.scale) == ("first", "before", 0.2)
+    assert (bar.row.name, bar.row.verdict) == ("Car", "worse")
+    assert (bar.left, bar.width) == pytest.approx((25, 25))
+    assert bar.ends == pytest.approx((0, 75))
+
+
+def test_a_validations_report_is_a_link(browser: TestClient) -> None:
+    """Where its file is; each figure of it stands once on the page."""
+    link = 'href="/jobs/v-second/files/report.html">The whole report'
+    assert link in shown(browser, "/jobs/v-second")
+    page = shown(browser, "/jobs/v-first")
+    assert 'href="/jobs/v-first/files/report.json"' in page
+    assert "The whole report" not in page
+    assert page.count("<dt>mean IoU</dt>") == 1
+    assert "<dt>miou</dt>" not in page
+
+
+def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> None:
+    """The usual values are numbers and names; a pass takes what it would have taken before."""
+    form = shown(browser, "/new-job")
+    assert "the usual" not in form
+    assert 'name="height" inputmode="numeric" placeholder="152"' in form
+    assert re.search(r'name="precision">\s*<option value="">auto</option>', form)
+    for backend in ("local", "slurm", "lsf"):
+        assert f"<option>{backend}</option>" in form or f"<option selected>{backend}" in form
+    plan = shown(browser, "/new-job/plan?dataset=city&kind=train")
+    frames = int(re.findall(r"train (\d+)", plan)[0])
+    assert "did 0.5 frames a second with 2 workers" in plan
+    assert f"split train ({frames} frames) took it {2 * frames:.0f} s" in plan
+    assert "frames a second" not in shown(browser, "/new-job/plan?dataset=city")

@@ -1,0 +1,194 @@
+"""Problems as a browser shows them, times and durations, and pages of what is many."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from api.web.find.facets import groups_of
+from api.web.find.url_question import UrlQuestion
+from api.web.moments import duration, moment
+from api.web.plain_words import in_plain_words
+from api.web.run.matrix import matrix_of
+from api.web.run.measured import slices_of
+from catalog.records.tables import Dataset
+from query.statistics.facet_report import Facet, FacetReport
+from query.statistics.histogram_report import Bin
+from tests.pipeline.homes import open_home
+
+HERE = {"Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture(scope="module")
+def browser(shared_home: Path) -> Iterator[TestClient]:
+    """A browser at a server that asks nobody who they are."""
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}, follow_redirects=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "title", "said"),
+    [
+        ("/?min.carr=1", 400, "This cannot be used as it is", "carr"),
+        ("/datasets/none", 404, "Not found", "no dataset named 'none'"),
+        ("/jobs/none", 404, "Not found", "no job named 'none'"),
+        ("/nothing/here", 404, "Not found", "/nothing/here: this server has no such path"),
+    ],
+)
+def test_a_problem_is_a_page_in_plain_words(
+    browser: TestClient, path: str, status: int, title: str, said: str
+) -> None:
+    """With a way back, and no class name, status or command; programs get the same document."""
+    answer = browser.get(path, headers={"Referer": "http://testserver/jobs?job=a"})
+    text = unescape(answer.text)
+    assert (answer.status_code, answer.headers["content-type"]) == (
+        status, "text/html; charset=utf-8",
+    )  # fmt: skip
+    main = text[text.index("<main") : text.index("</main>")]
+    assert f"<h1>{title}</h1>" in main
+    assert said in main
+    for hidden in ("framesift ", "/v1", "openapi", "UnknownName", "NotFound", str(status)):
+        assert hidden not in main.replace(said, "")
+    assert '<a class="button quiet" href="/jobs?job=a">Back to the page before</a>' in main
+    document = browser.get(path, headers={"Accept": "*/*"})
+    assert document.headers["content-type"] == "application/problem+json"
+    assert document.json()["title"] in ("UnknownName", "NotFound", "Not Found")
+
+
+def test_a_way_back_leads_to_no_other_server(browser: TestClient) -> None:
+    """Whatever page led here; the list that the path is of stands there."""
+    for referer in ("http://elsewhere/jobs", "http://testserver//elsewhere/x", "nonsense", ""):
+        text = browser.get("/datasets/none", headers={"Referer": referer}).text
+        assert "Back to the page before" not in text
+        assert 'href="/datasets">Build</a>' in text[text.index("<main") :]
+
+
+def test_a_part_of_a_page_has_the_same_words(browser: TestClient) -> None:
+    """As htmx puts it into a form."""
+    part = browser.post(
+        "/new-dataset", data={"name": "x/y"}, headers={**HERE, "HX-Request": "true"}
+    )
+    assert part.text.startswith('<p class="problem"><strong>This cannot be used as it is:</strong>')
+    assert "InvalidInput" not in part.text
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "no tag 'carr': did you mean car? framesift tags list, or GET /v1/tags, lists them.",
+            "no tag 'carr': did you mean car?",
+        ),
+        ("no job named 'x': framesift jobs list and GET /v1/jobs list them", "no job named 'x'"),
+        ("workers 9: at most 4; ask for fewer", "workers 9: at most 4; ask for fewer"),
+        ("framesift is away", "framesift is away"),
+        ("", ""),
+    ],
+)
+def test_advice_for_programs_is_left_out(message: str, said: str) -> None:
+    """And nothing else of the message."""
+    assert in_plain_words(message) == said
+
+
+def test_times_are_elements_with_the_exact_one() -> None:
+    """In UTC until a script has the viewer's zone; other texts are escaped."""
+    assert moment("2026-11-21T14:08:18Z") == (
+        '<time datetime="2026-11-21T14:08:18Z" title="2026-11-21T14:08:18Z">2026-11-21 14:08 UTC'
+        "</time>"
+    )
+    assert moment("<b>never</b>") == "&lt;b&gt;never&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.04, "0.0 s"), (24, "24 s"), (119.4, "119 s"), (120, "2 minutes"), (7199, "120 minutes"),
+     (7200, "2 hours"), (172_799, "48.0 hours"), (1_212_678.6, "14.0 days"),
+     (86_400 * 1234, "1,234 days")],
+)  # fmt: skip
+def test_durations_have_a_unit_for_people(seconds: float, said: str) -> None:
+    """Not 1,212,678.6 s."""
+    assert duration(seconds) == said
+
+
+def test_datasets_are_found_by_a_part_of_their_name(browser: TestClient, shared_home: Path) -> None:
+    """A page lists the newest hundred of many, stays small, and finds the others."""
+    made = browser.post("/new-dataset", data={"asked": "", "name": "early-bird"}, headers=HERE)
+    assert made.status_code == 303, made.text
+    workspace = open_home(shared_home)
+    with workspace.records.session() as session:
+        row = session.query(Dataset).filter_by(name="early-bird").one()
+        columns = [one.key for one in Dataset.__table__.columns if one.key not in ("id", "name")]
+        values = {name: getattr(row, name) for name in columns}
+        session.add_all(Dataset(name=f"many-{number:04}", **values) for number in range(1_500))
+    workspace.close()
+    page = browser.get("/datasets").text
+    assert page.count('<th scope="row">') == 100
+    assert "early-bird" not in page
+    assert "a part of a name finds others" in page
+    assert len(page.encode()) < 300_000
+    found = browser.get("/datasets?holding=BIRD").text
+    assert re.findall(r'<a href="/datasets/([^"]+)"><bdi>', found) == ["early-bird"]
+    assert "No dataset has this in its name" in browser.get("/datasets?holding=birdie").text
+    assert len(browser.get("/datasets/early-bird").text.encode()) < 300_000
+
+
+def _facets(classes: int) -> FacetReport:
+    """A report of classes that ever fewer frames have."""
+    bins = (Bin(kind="zero"), *(Bin(kind="range", low=2**n, high=2 ** (n + 1)) for n in range(24)))
+    facets = tuple(
+        Facet(
+            tag=f"class_{number}", type="INTEGER", scale="log",
+            edges=tuple(2**n for n in range(25)), bins=bins, name=f"Class {number}", asked=False,
+            of_all=(10_000, *(classes - number + n for n in range(24))),
+            counts=(10_000, *(classes - number + n for n in range(24))),
+        )
+        for number in range(classes)
+    )  # fmt: skip
+    return FacetReport(snapshot=1, frames=20_000, matching=20_000, in_memory=True, facets=facets)
+
+
+def test_of_150_classes_the_most_frequent_are_drawn() -> None:
+    """The others are folded, but for one that is pinned, which stands before all."""
+    report = _facets(150)
+    tags = [facet.tag for facet in report.facets]
+    groups = groups_of(report, UrlQuestion.of([("pin", "class_149")]), tags)
+    assert [facet.tag for facet in groups.pinned] == ["class_149"]
+    assert not groups.pinned[0].folded
+    drawn = [facet.tag for facet in groups.classes if not facet.folded]
+    assert drawn == tags[:40]
+    assert len(groups.classes) == 149
+    assert len(groups.every) == 41
+
+
+def test_a_matrix_of_150_classes_shows_those_with_most_errors() -> None:
+    """Unless some are chosen; pixels that are right are no error."""
+    names = [f"class {number}" for number in range(150)]
+    matrix = [[0] * 150 for _ in names]
+    for number in range(150):
+        matrix[number][number] = 10**6 * (150 - number)
+        matrix[number][149 - number] += number**2
+    report = {"confusion_matrix": matrix, "classes": names}
+    shown = matrix_of(report, "v")
+    assert (len(shown.columns), len(shown.rows), len(shown.others)) == (40, 40, 110)
+    assert {"class 0", "class 149"} <= set(shown.columns)
+    assert list(shown.columns) == [name for name in names if name in shown.columns]
+    chosen = matrix_of(report, "v", ["class 70", "class 3", "none"])
+    assert chosen.columns == ("class 3", "class 70")
+    assert matrix_of(report, "v", ["none"]).columns == shown.columns
+
+
+def test_of_2000_scenes_the_worst_are_listed() -> None:
+    """And how many more there are; few stay in their order."""
+    scenes = [{"scene": f"s{number}", "miou": (number % 7) / 7} for number in range(2_000)]
+    few = [{"camera": "b", "miou": 0.9}, {"camera": "a", "miou": 0.1}]
+    slices = slices_of({"slices": {"scene": scenes, "camera": few}})
+    listed, more = slices["scene"]
+    assert (len(listed), more) == (100, 1_900)
+    assert {one["miou"] for one in listed} == {0.0}
+    assert slices["camera"] == (few, 0)
