@@ -45,6 +45,7 @@ PAIRS = (
         for other in ("random", "pixels", "balanced", "spread", "newest")
         for n in BUDGETS
     ),
+    ("cover-40", "random-80"), ("cover-40", "all"),
     *((f"label-{n}", f"random-{n}") for n in BUDGETS),
     ("reduced", "half"), ("reduced", "all"),
 )  # fmt: skip
@@ -313,7 +314,8 @@ def _curve(
         points = []
         for budget, cell in ((0, "first"), *((n, f"{choice}-{n}") for n in BUDGETS)):
             points += _point(results, cell, budget, random)
-        curve[choice] = points
+        if len(points) > 1:
+            curve[choice] = points
     every = [one["frames"] for one in results if one["cell"] == "all"]
     first = [one["frames"] for one in results if one["cell"] == "first"]
     if every:
@@ -325,8 +327,8 @@ def _point(
     results: Sequence[Mapping[str, Any]], cell: str, added: int, random: np.random.Generator
 ) -> list[tuple[int, float, float, float]]:
     seeds = _seeds(results, cell)
-    if not seeds:
-        return []
+    if len(seeds) < len(_seeds(results, "first")):
+        return []  # a mean over other seeds is no point of the same curve
     scores = 100 * _of(_stacked(results, cell, seeds).sum(axis=1), WANTED)
     drawn = scores[random.integers(0, len(seeds), (RESAMPLES, len(seeds)))].mean(axis=1)
     low, high = np.percentile(drawn, [2.5, 97.5]).tolist()
