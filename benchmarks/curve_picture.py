@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 Point = tuple[int, float, float, float]
 _WIDTH, _HEIGHT, _LEFT, _TOP, _PLOT_W, _PLOT_H = 640, 400, 60, 30, 420, 310
-_COLOURS = ("#777777", "#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#000000")
+_COLOURS = ("#777777", "#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#000000")
 
 
 def draw_curve(curve: Mapping[str, Sequence[Point]]) -> str:

@@ -45,6 +45,7 @@ PAIRS = (
         for other in ("random", "pixels", "balanced", "spread", "newest")
         for n in BUDGETS
     ),
+    ("cover-40", "random-80"), ("cover-40", "all"),
     *((f"label-{n}", f"random-{n}") for n in BUDGETS),
     ("reduced", "half"), ("reduced", "all"),
 )  # fmt: skip
@@ -219,8 +220,10 @@ def iou(matrix: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _of(matrix: npt.NDArray[Any], classes: Sequence[str]) -> Any:
-    """(...) mean IoU of classes, those without truth left out."""
-    return np.nanmean(iou(matrix)[..., [CLASSES.index(name) for name in classes]], axis=-1)
+    """(...) mean IoU of classes, those without truth left out; NaN where none has truth."""
+    ious = iou(matrix)[..., [CLASSES.index(name) for name in classes]]
+    known = (~np.isnan(ious)).sum(axis=-1)
+    return np.where(known > 0, np.nansum(ious, axis=-1) / np.maximum(known, 1), np.nan)
 
 
 def _stacked(results: Sequence[Mapping[str, Any]], cell: str, seeds: Sequence[int]) -> Matrix:
@@ -279,22 +282,18 @@ def table(results: Sequence[Mapping[str, Any]]) -> list[str]:
         frames = np.mean([one["frames"] for one in rows])
         scores = " | ".join(f"{100 * mean:.2f}" for mean in means)
         lines.append(f"| `{cell}` | {len(seeds)} | {frames:.0f} | {scores} |")
-    columns = (
-        "difference [points]", "seeds", "wanted", "95 % by seeds", "by seeds and drives",
-        "all classes", "95 % by seeds",
-    )  # fmt: skip
+    scored = {"wanted": WANTED, **{name: (name,) for name in WANTED}, "all classes": CLASSES}
+    columns = ["difference [points]", "seeds", *scored, "wanted, by seeds and drives"]
     lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for one, other in PAIRS:
         seeds = _seeds(results, one, other)
         if len(seeds) < 2:
             continue
         better, usual = (_stacked(results, cell, seeds) for cell in (one, other))
-        mean, by_seed, by_both = intervals(better, usual, WANTED)
-        whole, of_whole, _ = intervals(better, usual, CLASSES)
-        lines.append(
-            f"| `{one}` - `{other}` | {len(seeds)} | {mean:+.2f} | {_range(by_seed)} | "
-            f"{_range(by_both)} | {whole:+.2f} | {_range(of_whole)} |"
-        )
+        of = {name: intervals(better, usual, classes) for name, classes in scored.items()}
+        cells = [f"{mean:+.2f} ({_range(by_seed)})" for mean, by_seed, _ in of.values()]
+        cells.append(_range(of["wanted"][2]))
+        lines.append(f"| `{one}` - `{other}` | {len(seeds)} | {' | '.join(cells)} |")
     return lines
 
 
@@ -315,7 +314,8 @@ def _curve(
         points = []
         for budget, cell in ((0, "first"), *((n, f"{choice}-{n}") for n in BUDGETS)):
             points += _point(results, cell, budget, random)
-        curve[choice] = points
+        if len(points) > 1:
+            curve[choice] = points
     every = [one["frames"] for one in results if one["cell"] == "all"]
     first = [one["frames"] for one in results if one["cell"] == "first"]
     if every:
@@ -327,8 +327,8 @@ def _point(
     results: Sequence[Mapping[str, Any]], cell: str, added: int, random: np.random.Generator
 ) -> list[tuple[int, float, float, float]]:
     seeds = _seeds(results, cell)
-    if not seeds:
-        return []
+    if len(seeds) < len(_seeds(results, "first")):
+        return []  # a mean over other seeds is no point of the same curve
     scores = 100 * _of(_stacked(results, cell, seeds).sum(axis=1), WANTED)
     drawn = scores[random.integers(0, len(seeds), (RESAMPLES, len(seeds)))].mean(axis=1)
     low, high = np.percentile(drawn, [2.5, 97.5]).tolist()

@@ -117,7 +117,8 @@ def test_the_table_is_of_the_lines_that_are_whole(tmp_path: Path) -> None:
     ][:5]
     (row,) = (line for line in table(read) if line.startswith("| `cover-40` - `random-40` |"))
     apart = 100 * (95 / (95 + 2 * 50) - 55 / (55 + 2 * 50))
-    assert row.split(" | ")[1:3] == ["2", f"{apart:+.2f}"]
+    expected = f"{apart:+.2f} ({apart:+.2f} to {apart:+.2f})"
+    assert row.split(" | ")[1:3] == ["2", expected]
 
 
 def test_without_the_frames_it_says_what_it_lacks(
