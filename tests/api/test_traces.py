@@ -78,7 +78,7 @@ def test_a_requests_statements_and_its_job_are_in_the_clients_trace(
             timeout=300,
         )
         assert sent.status_code == 202, sent.text
-        job = sent.json()["job"]
+        job = sent.json()["name"]
         wait_until(lambda: bool(collector.named("job attempt", OTHER)))
 
         # Of both processes: which answers is the kernel's choice.
@@ -106,10 +106,10 @@ def test_a_requests_statements_and_its_job_are_in_the_clients_trace(
     assert (order.parent, order.attributes["framesift.job"]) == (ordering.id, job)
     of_job = {s.name: s for s in collector.spans if s.trace == OTHER and s.name != ordering.name}
     assert {"job order", "job submit", "job attempt", "job step", "staging"} <= of_job.keys()
-    assert of_job["job attempt"].parent == ordering.id
+    assert of_job["job attempt"].parent == order.id
     assert of_job["job attempt"].attributes["framesift.job.state"] == "done"
     assert of_job["job submit"].parent == order.id
-    assert of_job["job step"].parent == ordering.id
+    assert of_job["job step"].parent == order.id
     assert of_job["job step"].resource["process.pid"] not in {
         ordering.resource["process.pid"], os.getpid(),
     }  # fmt: skip
@@ -138,7 +138,9 @@ def test_a_failed_request_says_so_and_a_collector_that_is_busy_is_asked_again(
     collector.refusals[:] = [503, 503]
     with serving(home, variables=asking_for(collector, OTEL_SERVICE_NAME="frames")) as (url, _):
         httpx.get(f"{url}/v1/datasets/nobody", headers=CLIENTS)
-        httpx.post(f"{url}/v1/sql", json={"sql": "select 1/0 from metaocean"}, headers=CLIENTS)
+        httpx.post(
+            f"{url}/v1/sql", json={"statement": "select 1/0 from metaocean"}, headers=CLIENTS
+        )
         (missing,) = collector.wait_for("GET /v1/datasets/{name}")
         (failed,) = collector.wait_for("POST /v1/sql")
     assert (missing.attributes["http.response.status_code"], missing.ok) == (404, True)
