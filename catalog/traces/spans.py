@@ -5,7 +5,6 @@ quote what a user asked.
 """
 
 import atexit
-import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -29,7 +28,6 @@ VARIABLE = "TRACEPARENT"
 
 Value = str | bool | int | float | list[str]
 
-_LOG = logging.getLogger(__name__)
 _END_S = 2.0
 """How long the end of a process waits for a collector."""
 
@@ -207,6 +205,9 @@ def _version() -> str:
 
 def _made() -> "tuple[TracerProvider, OtlpExporter] | None":
     """The maker of this process' spans; None, and a line in its log, where there can be none."""
+    import logging  # which commands that list records do without
+
+    log = logging.getLogger(__name__)
     try:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -214,7 +215,7 @@ def _made() -> "tuple[TracerProvider, OtlpExporter] | None":
 
         from catalog.traces.otlp_exporter import OtlpExporter
     except ImportError as error:
-        _LOG.warning(
+        log.warning(
             "no traces: OTEL_* asks for them, and %s is not installed here: %s; or set "
             "OTEL_SDK_DISABLED=true",
             error.name, installs("traces"),
@@ -223,7 +224,7 @@ def _made() -> "tuple[TracerProvider, OtlpExporter] | None":
     try:
         exporter = OtlpExporter(collector())
     except FramesiftError as error:
-        _LOG.warning("no traces: %s", error)
+        log.warning("no traces: %s", error)
         return None
     provider = TracerProvider(resource=Resource.create(_of_resource()), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
