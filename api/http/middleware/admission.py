@@ -7,6 +7,7 @@ api.discover.db2whrest.tasks).
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import anyio.to_thread
@@ -19,6 +20,7 @@ from api.http.routing import rule_of
 from api.server.metrics import REFUSED
 from catalog.errors import ServerBusy
 from catalog.lake.statement_watch import Cancellation, cancelled_by
+from catalog.traces.spans import queue_wait_s
 from pipeline.cores import cores
 
 _SLOTS = {
@@ -63,6 +65,7 @@ class Admission:
         async with DisconnectWatcher(receive) as client:
             # A body that is still coming takes no slot: a slow sender holds up nobody.
             await client.whole
+            came = time.perf_counter()
             try:
                 slot = queue.enter(caller_of(scope))
             except ServerBusy as busy:
@@ -74,6 +77,7 @@ class Admission:
                 if client.gone.done():
                     return
                 if granted:
+                    queue_wait_s.set(time.perf_counter() - came)
                     release = release_of(slot, work, scope)
                     await self._work(release, client, scope, send)
                     return

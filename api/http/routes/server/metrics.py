@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ class _Home(Collector):
     def collect(self) -> Iterable[Metric]:
         """Figures out of the records, the cache and the folder of images."""
         yield from _jobs(self._session)
+        yield from _running_jobs(self._session)
         yield from _scans(self._session)
         yield from cache_metrics(self._session.stagings.figures())
         yield GaugeMetricFamily(
@@ -74,6 +76,7 @@ class _Home(Collector):
             sum(_sizes(self._session.workspace.images)),
         )
         yield from _free(self._session.workspace.home)
+        yield from _backup(self._session.snapshots.last_backup())
         yield from _certificate(self._certificate)
 
     def describe(self) -> Iterable[Metric]:
@@ -100,6 +103,45 @@ def _jobs(session: Session) -> Iterator[Metric]:
         gpus.add_metric(values, used.gpu_s)
         waits.add_metric(values, used.wait_s)
     yield from (cores, gpus, waits)
+
+
+def _running_jobs(session: Session) -> Iterator[Metric]:
+    """Gauges of each running job: its name is a label only as long as it runs."""
+    labels = ("name", "kind")
+    gauges = {
+        figure: GaugeMetricFamily(f"framesift_job_{name}", help_, labels=labels)
+        for figure, name, help_ in (
+            ("loss", "loss", "Loss of running jobs, as they last logged it."),
+            ("miou", "miou", "Mean IoU of running jobs, as they last logged it."),
+            ("images_per_s", "images_per_second", "Images per second of running jobs."),
+            ("step", "step", "Step of running jobs."),
+        )
+    }
+    hosts = GaugeMetricFamily(
+        "framesift_job_host", "1 for each machine of a running job.", labels=("name", "host")
+    )
+    ids = GaugeMetricFamily(
+        "framesift_job_scheduler_id",
+        "1 for each batch job of a running job.",
+        labels=("name", "hpc_job"),
+    )
+    for job in session.jobs.running():
+        for figure, value in job.figures.items():
+            gauges[figure].add_metric((job.name, job.kind), value)
+        for host in job.hosts:
+            hosts.add_metric((job.name, host), 1)
+        for number in job.scheduler_ids:
+            ids.add_metric((job.name, number), 1)
+    yield from (*gauges.values(), hosts, ids)
+
+
+def _backup(made: datetime | None) -> Iterator[Metric]:
+    if made is not None:
+        yield GaugeMetricFamily(
+            "framesift_last_backup_timestamp_seconds",
+            "When the state was read that the home's last backup holds.",
+            made.replace(tzinfo=UTC).timestamp(),
+        )
 
 
 def _scans(session: Session) -> Iterator[Metric]:
