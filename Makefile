@@ -132,7 +132,7 @@ COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
 HOROVOD_VERSION := 0.28.1
 HOROVOD_BUILT := build/horovod/.built-$(HOROVOD_VERSION)
-HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
+WHEEL_TOOL := wheel==0.48.0
 
 wheels: dist/.built $(HOROVOD_BUILT)
 	cp build/horovod/*.whl dist
@@ -144,15 +144,16 @@ dist/.built: $(UV)
 	$(UV) export --quiet --frozen --no-hashes --no-header --all-extras --no-extra dev --no-extra train-gpu \
 		--no-emit-workspace --output-file dist/constraints.txt
 
-$(HOROVOD_BUILT): | $(UV)
+# What uv compiled for .venv, by the versions and variables of pyproject.toml, packed again: without
+# what the installation added.
+$(HOROVOD_BUILT): $(VENV)/.synced
 	rm -rf build/horovod
-	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
-	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
-	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
-		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
-		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
-		--wheel-dir build/horovod 'horovod==$(HOROVOD_VERSION)'
-	rm -rf build/horovod/environment
+	mkdir -p build/horovod/unpacked
+	cp -r $(VENV)/lib/python3.11/site-packages/horovod $(VENV)/lib/python3.11/site-packages/horovod-*.dist-info build/horovod/unpacked
+	find build/horovod/unpacked -name __pycache__ -prune -exec rm -r {} +
+	cd build/horovod/unpacked/*.dist-info && rm -f INSTALLER REQUESTED direct_url.json uv_build.json uv_cache.json
+	$(UV) tool run --quiet --from $(WHEEL_TOOL) wheel pack --dest-dir build/horovod build/horovod/unpacked
+	rm -r build/horovod/unpacked
 	@touch $@
 
 # Wheels in fresh environments, on each Python from 3.10 to 3.14 that is at hand: pyenv's and PATH's.

@@ -10,18 +10,12 @@ mkdir -p "$folder"
 images() { buildah --root "$folder/store" --runroot "$folder/run" "$@"; }
 
 if ! images inspect localhost/debian:bookworm >/dev/null 2>&1; then
-  rm -rf "$folder/debian"
   mkdir -p "$folder/context"
-  debootstrap --variant=minbase bookworm "$folder/debian" >"$folder/debootstrap.log" 2>&1 ||
-    { tail -n 5 "$folder/debootstrap.log" >&2; exit 1; }
-  # As Debian's own images have it: packages are not synced one by one, and have no translations.
-  echo force-unsafe-io >"$folder/debian/etc/dpkg/dpkg.cfg.d/unsynced"
-  echo 'Acquire::Languages "none";' >"$folder/debian/etc/apt/apt.conf.d/no-languages"
-  tar -C "$folder/debian" -cf "$folder/context/debian.tar" \
-    --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' --exclude='./var/cache/apt/archives/*.deb' .
+  "$(dirname "$0")/../debian_root.sh" "$folder/../debian.tar"
+  ln -f "$folder/../debian.tar" "$folder/context/debian.tar"
   printf 'FROM scratch\nADD debian.tar /\n' >"$folder/Containerfile.debian"
   images bud --quiet --tag localhost/debian:bookworm --file "$folder/Containerfile.debian" "$folder/context"
-  rm -rf "$folder/debian" "$folder/context"
+  rm -rf "$folder/context"
 fi
 
 # What pip needs on a machine behind a proxy: its authorities and its configuration, for the build.
