@@ -42,7 +42,7 @@ help:
 setup: $(VENV)/.synced
 
 # Every extra, so that one environment can train, serve and test. Horovod compiles once (about two
-# minutes); its wheel stays in uv's cache, outside the clone.
+# minutes); its wheel stays in uv's cache, outside the clone, for every other clone of the user.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
 	$(UV) sync --frozen --all-extras --no-extra train-gpu --python 3.11 --compile-bytecode
@@ -126,8 +126,8 @@ test-fresh: setup
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 # What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
-# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
-# more, once for each Python and its pins. pip finds them by --find-links dist.
+# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry
+# has. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
 HOROVOD_VERSION := 0.28.1
@@ -209,8 +209,8 @@ test-kubernetes: setup kubernetes
 test-hosts: setup
 	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
 
-# The server's image, run as a user without a name on a read-only root; needs root, buildah, debootstrap,
-# and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests/images. Not in CI.
+# The images of server and worker, run as a user without a name on a read-only root; needs root, buildah,
+# debootstrap, and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests.
 test-images: setup wheels
 	$(BIN)/pytest -q -m images $(call files_of,images)
 
