@@ -42,7 +42,7 @@ help:
 setup: $(VENV)/.synced
 
 # Every extra, so that one environment can train, serve and test. Horovod compiles once (about two
-# minutes); its wheel stays in uv's cache, outside the clone.
+# minutes); its wheel stays in uv's cache, outside the clone, for every other clone of the user.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
 	$(UV) sync --frozen --all-extras --no-extra train-gpu --python 3.11 --compile-bytecode
@@ -126,13 +126,13 @@ test-fresh: setup
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 # What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
-# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
-# more, once for each Python and its pins. pip finds them by --find-links dist.
+# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry
+# has. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
 HOROVOD_VERSION := 0.28.1
 HOROVOD_BUILT := build/horovod/.built-$(HOROVOD_VERSION)
-HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
+WHEEL_TOOL := wheel==0.48.0
 
 wheels: dist/.built $(HOROVOD_BUILT)
 	cp build/horovod/*.whl dist
@@ -144,15 +144,16 @@ dist/.built: $(UV)
 	$(UV) export --quiet --frozen --no-hashes --no-header --all-extras --no-extra dev --no-extra train-gpu \
 		--no-emit-workspace --output-file dist/constraints.txt
 
-$(HOROVOD_BUILT): | $(UV)
+# What uv compiled for .venv, by the versions and variables of pyproject.toml, packed again: without
+# what the installation added.
+$(HOROVOD_BUILT): $(VENV)/.synced
 	rm -rf build/horovod
-	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
-	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
-	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
-		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
-		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
-		--wheel-dir build/horovod 'horovod==$(HOROVOD_VERSION)'
-	rm -rf build/horovod/environment
+	mkdir -p build/horovod/unpacked
+	cp -r $(VENV)/lib/python3.11/site-packages/horovod $(VENV)/lib/python3.11/site-packages/horovod-*.dist-info build/horovod/unpacked
+	find build/horovod/unpacked -name __pycache__ -prune -exec rm -r {} +
+	cd build/horovod/unpacked/*.dist-info && rm -f INSTALLER REQUESTED direct_url.json uv_build.json uv_cache.json
+	$(UV) tool run --quiet --from $(WHEEL_TOOL) wheel pack --dest-dir build/horovod build/horovod/unpacked
+	rm -r build/horovod/unpacked
 	@touch $@
 
 # Wheels in fresh environments, on each Python from 3.10 to 3.14 that is at hand: pyenv's and PATH's.
@@ -208,8 +209,8 @@ test-kubernetes: setup kubernetes
 test-hosts: setup
 	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
 
-# The server's image, run as a user without a name on a read-only root; needs root, buildah, debootstrap,
-# and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests/images. Not in CI.
+# The images of server and worker, run as a user without a name on a read-only root; needs root, buildah,
+# debootstrap, and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests.
 test-images: setup wheels
 	$(BIN)/pytest -q -m images $(call files_of,images)
 
