@@ -1,4 +1,4 @@
-"""What is wrong with a built site: ``python -m documentation.check FOLDER`` prints it, and ends with 1.
+"""What is wrong with a built site: ``python -m documentation.check FOLDER``, which ends with 1.
 
 Zensical's --strict looks at links in Markdown. This looks at what came out: links and headings in
 HTML, assets of other hosts, and pages that the navigation lacks.

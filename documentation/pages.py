@@ -1,8 +1,8 @@
 """What Zensical builds the site from: ``python -m documentation.pages FOLDER NODE_MODULES``.
 
-Pages lie in FOLDER/docs as in the repository, so that links between them are the same in both: docs/,
-README.md and every file that one of these links to. The pages of docs/reference/ that code writes
-are added. FOLDER/mkdocs.yml and FOLDER/theme stand beside.
+Pages lie in FOLDER/docs as in the repository, so that links between them are the same in both:
+docs/, README.md and every file that one of these links to. The pages of docs/reference/ that code
+writes are added. FOLDER/mkdocs.yml and FOLDER/theme stand beside.
 """
 
 import re

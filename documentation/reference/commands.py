@@ -1,4 +1,4 @@
-"""The page of commands: help, arguments and options of each, as `framesift COMMAND --help` has them."""
+"""The page of commands: help, arguments and options of each, as `--help` has them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +12,9 @@ _HEAD = """\
 # Commands
 
 Every command with its arguments and options, as `framesift COMMAND --help` prints them.
-[The command line](../command-line.md) has what all commands share: which home or server a command works
-on, output and exit codes. `-h` and `--help` are options of each, and `--server` and `--token` may stand
-behind each, too.
+[The command line](../command-line.md) has what all commands share: which home or server a command
+works on, output and exit codes. `-h` and `--help` are options of each, and `--server` and `--token`
+may stand behind each, too.
 
 """
 

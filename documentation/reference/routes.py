@@ -12,10 +12,10 @@ from documentation.reference.markdown import code, escaped, table
 _HEAD = """\
 # Routes of the REST APIs
 
-Every route of a server, from its OpenAPI document, which `/openapi.json` gives to programs and `/docs`
-shows. [REST](../rest.md) has what the routes of `/v1` share, [Spectrum Discover's
-services](../spectrum-discover.md) those of clients that were written for it. Each `GET` of `/v1` has a
-`HEAD`. [Schemas](schemas.md) has the fields of bodies and answers.
+Every route of a server, from its OpenAPI document, which `/openapi.json` gives to programs and
+`/docs` shows. [REST](../rest.md) has what the routes of `/v1` share, [Spectrum Discover's
+services](../spectrum-discover.md) those of clients that were written for it. Each `GET` of `/v1` has
+a `HEAD`. [Schemas](schemas.md) has the fields of bodies and answers.
 
 """
 _SCHEMAS_HEAD = """\
