@@ -14,7 +14,7 @@ _HEAD = """\
 
 Every route of a server, from its OpenAPI document, which `/openapi.json` gives to programs and
 `/docs` shows. [REST](../rest.md) has what the routes of `/v1` share, [Spectrum Discover's
-services](../spectrum-discover.md) those of clients that were written for it. Each `GET` of `/v1` has
+services](../spectrum-discover.md) those of clients written for it. Each `GET` of `/v1` has
 a `HEAD`. [Schemas](schemas.md) has the fields of bodies and answers.
 
 """

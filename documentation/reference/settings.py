@@ -12,7 +12,7 @@ from documentation.reference.markdown import code, escaped, table
 _HEAD = """\
 # Settings
 
-Every variable that Framesift reads its settings from, in the environment of the process that starts.
+Every variable that Framesift reads its settings from, in the environment of the starting process.
 A value that cannot be used ends the command with a line that names it. [Variables of
 jobs](../jobs.md#what-a-job-inherits) are others.
 
