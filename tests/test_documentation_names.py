@@ -11,8 +11,8 @@ from api.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
-    "api", "benchmarks", "catalog", "framesift", "ingest", "pipeline", "query", "sample_data",
-    "tests", "training",
+    "api", "benchmarks", "catalog", "documentation", "framesift", "ingest", "pipeline", "query",
+    "sample_data", "tests", "training",
 )  # fmt: skip
 _PACKAGE = "|".join(PACKAGES)
 _PATH = re.compile(rf"(?<![\w/.-])((?:{_PACKAGE}|docs)/[\w/.-]*\w)")

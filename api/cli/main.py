@@ -42,6 +42,7 @@ _COMMANDS = {
     "preflight": "jobs.preflight:preflight",
     "scaling": "jobs.scaling:scaling",
     "improve": "jobs.improve:improve",
+    "board": "board:board",
     "trigger": "automation.trigger:trigger_app",
     "webhook": "automation.webhook:webhook_app",
     "question": "questions:question_app",

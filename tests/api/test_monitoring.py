@@ -1,9 +1,14 @@
-"""What deploy/prometheus and deploy/grafana name is in /metrics, documented, and understood."""
+"""What deploy/prometheus and deploy/grafana name is in /metrics, documented, and understood.
+
+`curl .../metrics | python -m tests.api.test_monitoring` writes the table into docs/serving.md; of a
+server with TLS and a cache, which has all of them.
+"""
 
 import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -167,14 +172,33 @@ def metrics(home: Path, certificate: tuple[Path, Path]) -> str:
         return httpx.get(f"{url}/metrics", verify=False, timeout=120).text
 
 
+PAGE, BEGIN, END = (
+    ROOT / "docs" / "serving.md",
+    "<!-- metrics: begin -->\n",
+    "<!-- metrics: end -->",
+)
+
+
+def listed(metrics: str) -> str:
+    """The table of docs/serving.md: name, kind and words of each metric that a server has."""
+    words = dict(re.findall(r"^# HELP (framesift_\w+) (.*)$", metrics, re.MULTILINE))
+    kinds = dict(re.findall(r"^# TYPE (framesift_\w+) (\w+)$", metrics, re.MULTILINE))
+    rows = [
+        f"| `{name}` | {kinds[name]} | {words[name]} |\n"
+        for name in sorted(words)
+        if not name.endswith("_created")
+    ]
+    return "".join(["| metric | | |\n|---|---|---|\n", *rows])
+
+
 def test_every_metric_is_documented(metrics: str) -> None:
-    """docs/serving.md lists the metrics that a server has, and no others."""
-    page = (ROOT / "docs" / "serving.md").read_text("utf-8")
-    rows = re.findall(r"^\| (`framesift_.*?`) \|", page, re.MULTILINE)
-    documented = re.findall(r"`(framesift_\w+)`", " ".join(rows))
-    assert sorted(documented) == sorted(
-        name for name in families(metrics) if name.startswith("framesift_")
+    """docs/serving.md has the words of the metrics that a server has, and no others."""
+    table = listed(metrics)
+    assert len(re.findall("^.*`framesift_", table, re.MULTILINE)) == len(
+        [name for name in families(metrics) if name.startswith("framesift_")]
     )
+    between = PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert between == table, "run: curl .../metrics | python -m tests.api.test_monitoring"
 
 
 def test_rules_and_dashboards_name_metrics_that_exist(metrics: str) -> None:
@@ -359,3 +383,9 @@ def test_a_prometheus_scrapes_a_server(
             assert sorted(series["value"][1] for series in scans) == ["3.5", "5.5"]
             for expression in asked_by_dashboards():
                 values(expression)
+
+
+if __name__ == "__main__":
+    before, begin, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{begin}{listed(sys.stdin.read())}{END}{after}", "utf-8")

@@ -30,7 +30,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/plain": {
                 "schema": {"type": "string"},
-                "example": "# HELP framesift_requests_total Requests answered.\n"
+                "example": "# HELP framesift_requests_total Requests by route (its template)...\n"
                 "# TYPE framesift_requests_total counter\n"
                 'framesift_requests_total{method="GET",route="/v1/classes",status="200"} 3.0\n',
             }
@@ -72,7 +72,7 @@ class _Home(Collector):
         yield from cache_metrics(self._session.stagings.figures())
         yield GaugeMetricFamily(
             "framesift_image_cache_bytes",
-            "Made images on disk.",
+            "What made pictures take on disk.",
             sum(_sizes(self._session.workspace.images)),
         )
         yield from _free(self._session.workspace.home)
@@ -85,7 +85,7 @@ class _Home(Collector):
 
 
 def _jobs(session: Session) -> Iterator[Metric]:
-    gauge = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    gauge = GaugeMetricFamily("framesift_jobs", "Jobs by kind and state.", labels=("kind", "state"))
     for (kind, state), number in session.jobs.counts().items():
         gauge.add_metric((kind, state), number)
     yield gauge
@@ -93,9 +93,9 @@ def _jobs(session: Session) -> Iterator[Metric]:
     cores, gpus, waits = (
         GaugeMetricFamily(f"framesift_job_{what}_seconds", help_, labels=labels)
         for what, help_ in (
-            ("core", "Cores times seconds, of ended attempts of jobs on record."),
-            ("gpu", "GPUs times seconds, of ended attempts of jobs on record."),
-            ("wait", "Seconds from submission to start, of ended attempts of jobs on record."),
+            ("core", "Cores times seconds that jobs on record used, by user, dataset and kind."),
+            ("gpu", "GPUs times seconds that jobs on record used, likewise."),
+            ("wait", "Seconds from submission to start of jobs on record, likewise."),
         )
     )
     for values, used in session.jobs.usage_of_all().items():
@@ -149,9 +149,12 @@ def _scans(session: Session) -> Iterator[Metric]:
     rate, files, seconds = (
         GaugeMetricFamily(f"framesift_scan_{what}", help_, labels=labels)
         for what, help_ in (
-            ("files_per_second", "Files of running scans."),
-            ("files", "Files that running scans have listed."),
-            ("seconds", "Time that running scans had taken at their last report."),
+            ("files_per_second", "The rate of running scans, likewise."),
+            ("files", "Files that running scans have listed, by source and kind (scan, watch)."),
+            (
+                "seconds",
+                "How long running scans had run at their last report; it grows until they end.",
+            ),
         )
     )
     for scan in session.scans.progress():
@@ -165,14 +168,17 @@ def _scans(session: Session) -> Iterator[Metric]:
 def _free(home: Path) -> Iterator[Metric]:
     with suppress(OSError):  # the disk does not answer
         free = shutil.disk_usage(home).free
-        yield GaugeMetricFamily("framesift_home_free_bytes", "Free on the home's disk.", free)
+        yield GaugeMetricFamily(
+            "framesift_home_free_bytes", "What is free on the home's disk.", free
+        )
 
 
 def _certificate(certificate: Certificate | None) -> Iterator[Metric]:
     if certificate is not None and certificate.expires is not None:
         yield GaugeMetricFamily(
             "framesift_certificate_expiry_timestamp_seconds",
-            "Until when the server's certificate is valid.",
+            "Until when the server's certificate is valid, in seconds since 1970; absent without "
+            "TLS.",
             certificate.expires.timestamp(),
         )
 

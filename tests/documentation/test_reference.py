@@ -1,0 +1,97 @@
+"""The reference: every command, option, route, field and setting is on its page."""
+
+import re
+from typing import Any
+
+import pytest
+
+from api.settings import Settings
+from documentation import reference
+from documentation.pages import linked
+from documentation.reference import commands, routes
+from documentation.reference.markdown import escaped, table
+from tests.api.documents import openapi_document
+from tests.api.test_command_line import COMMANDS
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """The pages as `make docs` has them."""
+    return reference.pages()
+
+
+def rows(text: str, heading: str) -> list[str]:
+    """First cells of the rows below a heading, up to the next one."""
+    part = text.partition(f"\n{heading}\n")[2]
+    assert part, heading
+    return re.findall(r"^\| (.*?) \|", re.split(r"^#+ ", part, flags=re.MULTILINE)[0], re.MULTILINE)
+
+
+def test_every_command_has_its_options(pages: dict[str, str]) -> None:
+    """Each leaf has a heading, and a row with words for each parameter that --help shows."""
+    text = pages["commands.md"]
+    listed = dict(commands.leaves())
+    groups = {name.rpartition(" ")[0] for name in COMMANDS}
+    assert set(listed) == set(COMMANDS) - groups - {""}
+    assert len(listed) > 100
+    for name, command in listed.items():
+        named = " ".join(rows(text, f"{'###' if ' ' in name else '##'} {name}"))
+        options = [one for one in command.params if not getattr(one, "hidden", False)]
+        for option in options:
+            assert f"`{option.opts[0]}" in named or option.name in named, (name, option.opts)
+    assert "| `--range" in text
+    assert not re.search(r"\|  \|$", text.partition("## info")[2], re.MULTILINE)  # without words
+
+
+def test_every_route_and_field_is_there(pages: dict[str, str]) -> None:
+    """Each path and method but HEAD, with its parameters; each schema with its fields."""
+    api = openapi_document()
+    text = pages["routes.md"]
+    named = {(method, path) for method, path, _ in routes.operations(api)}
+    assert len(named) > 150
+    assert named == {
+        (method, path)
+        for path, methods in api["paths"].items()
+        for method in methods
+        if method != "head"
+    }
+    for method, path, operation in routes.operations(api):
+        cells = rows(text, f"### `{method.upper()} {path}`")
+        parameters = [f"`{one['name']}`" for one in operation.get("parameters", ())]
+        assert [cell for cell in cells if cell in parameters] == parameters, (method, path)
+    schemas: dict[str, Any] = api["components"]["schemas"]
+    for name, schema in schemas.items():
+        cells = rows(pages["schemas.md"], f"## {name}") if schema.get("properties") else []
+        assert [cell.strip("`") for cell in cells[2:]] == list(schema.get("properties", {})), name
+    links = set(re.findall(r"\(schemas\.md#([a-z0-9]+)\)", text))
+    assert links <= {name.lower() for name in schemas}
+    assert len(links) > 100
+
+
+def test_every_setting_is_there(pages: dict[str, str]) -> None:
+    """Each variable, its words, and defaults as they are written into the environment."""
+    found = re.findall(r"^\| `FRAMESIFT_(\w+)` \| (.*?) \| (.+) \|$", pages["settings.md"], re.M)
+    assert [name.lower() for name, *_ in found] == list(Settings.model_fields)
+    assert [name for name, _, words in found if len(words) < 10] == []
+    defaults = {name: default for name, default, _ in found}
+    assert defaults["HOME"] == "`~/.framesift`"
+    assert defaults["QUERY_MEMORY"] == "`2GB`"
+    assert defaults["RECORDS"] == ""
+    assert "`/usr/lpp/mmfs/bin/mmafmctl`" in defaults["AFM_COMMAND"]
+    words = {name: text for name, _, text in found}
+    assert "at least 1, at most 256" in words["STATEMENTS_AT_ONCE"]
+    assert "One of `nobody`, `admins`, `users`." in words["RUN_PROGRAMS"]
+
+
+def test_signs_of_markdown_are_text() -> None:
+    """Those of help and descriptions; code stays code, and a bar does not end a cell."""
+    assert escaped("a <b> *c* [d] x_y `e_f <g>`") == r"a &lt;b> \*c\* \[d\] x\_y `e_f <g>`"
+    assert table(("", ""), [("a|b", "c\nd")]) == "|  |  |\n| --- | --- |\n| a\\|b | c d |\n"
+
+
+def test_the_index_names_each_page(pages: dict[str, str]) -> None:
+    """A page that code writes becomes a link; one that the index lacks is an error."""
+    assert linked("| `a.md` | x |", {"a.md": ""}) == "| [a](a.md) | x |"
+    with pytest.raises(ValueError, match=r"`b\.md` is missing"):
+        linked("| `a.md` | x |", {"a.md": "", "b.md": ""})
+    assert set(pages) == {"commands.md", "routes.md", "schemas.md", "settings.md"}
