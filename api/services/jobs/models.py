@@ -126,6 +126,8 @@ class Models(Service):
         min_gap_s: float | None = None,
         seed: int = 0,
         classes: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        dry_run: bool = False,
         at: int | None = None,
     ) -> "ImprovementBody":
         """Add the frames that a model lacks to what it was trained on: api.services.jobs.improve.
@@ -138,11 +140,15 @@ class Models(Service):
             min_gap_s: They are at least so far from frames that are validated with [s].
             seed: Decides between frames that are worth the same.
             classes: Names or tags of the classes that frames are chosen for; all when empty.
+            drop: fkeys of frames that are left out of those chosen; no other takes their place.
+            dry_run: Save nothing.
             at: The catalog snapshot that they are of; the newest when None.
         """
         from api.services.jobs.improve import Asked, improve  # with numpy, pyarrow
 
-        request = Asked(frames, label, per_scene, min_gap_s, seed, at, tuple(classes))
+        request = Asked(
+            frames, label, per_scene, min_gap_s, seed, at, tuple(classes), tuple(drop), dry_run
+        )
         return improve(self._workspace, name, request)
 
 
