@@ -151,6 +151,25 @@ class Models(Service):
         )
         return improve(self._workspace, name, request)
 
+    def proposed_frames(
+        self, improvement: "ImprovementBody", columns: Sequence[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Columns of an improvement's frames, by fkey, as its snapshot has them.
+
+        Args:
+            columns: Of every frame, and class tags.
+        """
+        from query.frames.sampling import hashes_of
+        from query.frames.select_frames import frames_of
+
+        fkeys = [*improvement.to_add, *improvement.to_label]
+        hashes = hashes_of(fkeys)
+        hashes.sort()
+        with self._workspace.catalog.reading(improvement.snapshot) as snapshot:
+            rows, _ = frames_of(snapshot, hashes)
+        known = [name for name in columns if name in rows.column_names]
+        return {row["fkey"]: row for row in rows.select(["fkey", *known]).to_pylist()}
+
 
 def _names(job: "Job") -> list[str]:
     """The models of a job that is done, by the names that orders take."""
