@@ -76,7 +76,7 @@ from api.server.ticker import jobs_driven
 from api.services.accounts.configured_logins import configured_logins, groups_reread
 from api.settings import Settings
 from api.web.routes import datasets as dataset_pages
-from api.web.routes import find, login, pictures, provider_login, static_files
+from api.web.routes import find, login, next_frames, pictures, provider_login, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
 from api.web.routes import questions as question_pages
@@ -144,6 +144,7 @@ ROUTERS = (
     pictures.router,
     dataset_pages.router,
     job_pages.router,
+    next_frames.router,
     source_pages.router,
     catalog_pages.router,
     account_pages.router,

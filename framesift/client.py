@@ -224,6 +224,7 @@ class Client:
         job: str | None = None,
         errors: bool = False,
         classes: Sequence[str] | None = None,
+        taken_for: Sequence[str] | None = None,
         format: Encoding = "png",  # noqa: A002
     ) -> Picture:
         """A model's prediction over a frame's camera image, as `Frame.prediction` has it.
@@ -232,14 +233,19 @@ class Client:
             model: The newest by this one.
             job: The one that this prediction job made; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
-            classes: Only these, by tag or name; all when None.
+            classes: Only these, by tag or name; all when None. Of errors, those of the label.
+            taken_for: Of errors: only pixels that the model took for these; all when None.
             format: How it is encoded.
 
         Raises:
             NotFound: There is no such frame, or no such prediction of it.
+            InvalidQuestion: taken_for is given without errors.
         """
         frame = Frame({"fkey": fkey}, self._transport)
-        return frame.prediction(model=model, job=job, errors=errors, classes=classes, format=format)
+        return frame.prediction(
+            model=model, job=job, errors=errors, classes=classes, taken_for=taken_for,
+            format=format,
+        )  # fmt: skip
 
     def classes(
         self,

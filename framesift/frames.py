@@ -104,6 +104,7 @@ class Frame(Record):
         job: str | None = None,
         errors: bool = False,
         classes: Names | None = None,
+        taken_for: Names | None = None,
         alpha: float | None = None,
         width: int | None = None,
         height: int | None = None,
@@ -116,7 +117,9 @@ class Frame(Record):
             model: The newest by this one.
             job: The one that this prediction job made; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
-            classes: As of `overlay`.
+            classes: As of `overlay`; of errors, those of the label.
+            taken_for: Of errors: only pixels that the model took for these classes, by tag or name;
+                all when None.
             alpha: As of `overlay`.
             width: As of `image`.
             height: As of `image`.
@@ -125,6 +128,7 @@ class Frame(Record):
 
         Raises:
             NotFound: There is no such prediction of the frame.
+            InvalidQuestion: taken_for is given without errors.
         """
         return self._picture(
             "predictions",
@@ -132,6 +136,7 @@ class Frame(Record):
             job=job,
             errors="true" if errors else None,
             classes=",".join(some_of("classes", classes)) or None,
+            taken_for=",".join(some_of("taken_for", taken_for)) or None,
             alpha=alpha,
             width=width,
             height=height,

@@ -1,7 +1,7 @@
 """Jobs: what can be done with them."""
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -363,6 +363,12 @@ class Jobs(Service):
         path, classes = self._cells(name)
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
+
+    def known_frames(self, fkeys: Collection[str]) -> dict[str, dict[str, Any]]:
+        """fkey, scene, camera and frame_number of those frames that the caller may see, by fkey."""
+        from api.services.jobs.confused_frames import known_frames
+
+        return known_frames(self._workspace, fkeys)
 
     def place_in_cell(
         self, name: str, truth: str, predicted: str, fkey: str

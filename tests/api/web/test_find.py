@@ -538,6 +538,24 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
             )
             assert (run.returncode, run.stdout.strip()) == (0, f"wrote {out}"), run.stderr
             assert (pixels(out.read_bytes()) == different).all()
+            only = []
+            for taken_for in ("car", "truck"):
+                part = tmp_path / f"{index}-{taken_for}.png"
+                run = framesift(
+                    home, *target, "show", frame.fkey, "--model", "first", "--errors",
+                    "--class", "sky", "--taken-for", taken_for, "--out", part,
+                )  # fmt: skip
+                assert run.returncode == 0, run.stderr
+                only.append(pixels(part.read_bytes()))
+            # The corner of the sky was taken for a car, which is where the two differ.
+            assert (only[0] != only[1]).any()
+            drawn = connect(server).prediction(
+                frame.fkey, model="first", errors=True, classes=["sky"], taken_for=["car"]
+            )
+            assert (only[0] == pixels(bytes(drawn))).all()
+            assert ((only[1] == (255, 0, 200)).all(axis=2)).sum() == 0
+    lone = framesift(home, "show", frame.fkey, "--model", "first", "--taken-for", "car")
+    assert (lone.returncode, "give --errors, too" in lone.stderr) == (1, True), lone.stderr
     wrong = framesift(home, "show", frame.fkey, "--model", "first", "--out", "prediction.txt")
     assert (wrong.returncode, "expected a file of .png" in wrong.stderr) == (1, True), wrong.stderr
 
