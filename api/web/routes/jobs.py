@@ -34,7 +34,7 @@ from api.web.run.job_form import (
     usual_values,
 )
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import MOST_SHOWN, cell_path, matrix_of, question_path, shown_of
+from api.web.run.matrix import MOST_SHOWN, cell_path, classes_at, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -278,13 +278,19 @@ def get_cell_frames(
     name: str,
     request: Request,
     session: CurrentSession,
-    truth: str,
-    predicted: str,
+    truth: str = "",
+    predicted: str = "",
+    cell: Annotated[
+        str, Query(max_length=40, description="Places of the classes, in place of their names.")
+    ] = "",
     begin: Annotated[int, Query(ge=0, lt=1 << 31, description="The first frame.")] = 0,
 ) -> Response:
     """The frames behind a cell of a validation's confusion matrix."""
+    report = session.jobs.report(name)
+    if cell:
+        truth, predicted = classes_at(report, cell)
     confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
-    tags, report = confused.tags, session.jobs.report(name)
+    tags = confused.tags
     validated = _model_of(report)
     shown = _look(session, validated, tags)
     walked = shown.shown(truth=tags[0], predicted=tags[1])
@@ -338,7 +344,7 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
     except StorageError as error:
         return context | {"damage": str(error)}
     return context | {
-        "report": report, "matrix": matrix_of(report, name, classes[:MOST_SHOWN]),
+        "report": report, "matrix": matrix_of(report, classes[:MOST_SHOWN]),
         "slices": slices_of(report), "chosen_classes": bool(classes),
         "model": _scored(session, report),
         "scored": scored_frames(session, report),

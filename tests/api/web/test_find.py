@@ -200,7 +200,7 @@ def test_a_slider_is_told_at_every_position_what_its_field_is_told(
             first, last = (plot["ranges"][position:] or plot["ranges"])[0]
             bars = [bin_ for bin_, row in enumerate(plot["counts"]) if sum(row[position:])]
             for path, within in zip(moved["plots"][number], (True, False), strict=True):
-                drawn = [int(bin_) for bin_ in re.findall(r"M(\d+)\.06", path)]
+                drawn = [int(bin_) for bin_ in re.findall(r"M(\d+)\.5 ", path)]
                 assert drawn == [bin_ for bin_ in bars if (first <= bin_ <= last) == within]
         told.add(moved["matching"])
     assert len(told) > 1
