@@ -111,18 +111,28 @@ def _running_jobs(session: Session) -> Iterator[Metric]:
     gauges = {
         figure: GaugeMetricFamily(f"framesift_job_{name}", help_, labels=labels)
         for figure, name, help_ in (
-            ("loss", "loss", "Loss of running jobs, as they last logged it."),
-            ("miou", "miou", "Mean IoU of running jobs, as they last logged it."),
-            ("images_per_s", "images_per_second", "Images per second of running jobs."),
-            ("step", "step", "Step of running jobs."),
+            (
+                "loss",
+                "loss",
+                "Loss that running jobs last logged, by name and kind; of the newest 100.",
+            ),
+            ("miou", "miou", "Mean IoU that running jobs last logged, likewise."),
+            (
+                "images_per_s",
+                "images_per_second",
+                "Images per second that running jobs last logged, likewise.",
+            ),
+            ("step", "step", "Step that running jobs last logged, likewise."),
         )
     }
     hosts = GaugeMetricFamily(
-        "framesift_job_host", "1 for each machine of a running job.", labels=("name", "host")
+        "framesift_job_host",
+        "1 for each machine or pod of a running job, by name and host.",
+        labels=("name", "host"),
     )
     ids = GaugeMetricFamily(
         "framesift_job_scheduler_id",
-        "1 for each batch job of a running job.",
+        "1 for each batch job of a running job, by name and hpc_job, the scheduler's number.",
         labels=("name", "hpc_job"),
     )
     for job in session.jobs.running():
@@ -139,7 +149,8 @@ def _backup(made: datetime | None) -> Iterator[Metric]:
     if made is not None:
         yield GaugeMetricFamily(
             "framesift_last_backup_timestamp_seconds",
-            "When the state was read that the home's last backup holds.",
+            "When the state was read that the home's last backup holds, in seconds since 1970; "
+            "absent before the first.",
             made.replace(tzinfo=UTC).timestamp(),
         )
 
