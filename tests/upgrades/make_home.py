@@ -60,6 +60,7 @@ def made(folder: Path) -> None:
     framesift("sample-data", "--frames", "6", "--reduce", "8", "--seed", "7", "--out", "source")
     for path in (folder / "source").rglob("*"):
         os.utime(path, (WRITTEN_S, WRITTEN_S))
+    with_a_bucket(framesift)
     framesift("source", "add", "drive", "source", "--platform", "IBM COS")
     framesift("ingest", "drive")
     images = sorted(path.name for path in (folder / "source").rglob("*_camera_*.png"))
@@ -86,7 +87,6 @@ def made(folder: Path) -> None:
     framesift("question", "save", "wet", "--where", "weather = 'rain'", "--shared")
     framesift("question", "save", "wet-cars", "--where", "weather = 'rain'", "--range", "car=1:")
     made_by_a_team(folder)
-    with_a_bucket(framesift)
     framesift("stage", "streets", "--prepare", "96x64")
     program = folder / "program.py"
     program.write_text(PROGRAM)
@@ -109,7 +109,7 @@ def made(folder: Path) -> None:
 def with_a_bucket(framesift: Callable[..., None]) -> None:
     """Add a bucket with keys, which the home's own secret seals; nothing of it is scanned."""
     server = moto()
-    server.new_bucket("frames")
+    server.client().put_object(Bucket=server.new_bucket("frames"), Key="drives/a.txt", Body=b"a")
     framesift(
         "source", "add", "bucket", "s3://frames/drives", "--platform", "IBM COS",
         "--endpoint-url", server.endpoint, "--access-key", server.access_key,
