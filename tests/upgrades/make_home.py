@@ -118,7 +118,7 @@ def with_a_bucket(framesift: Callable[..., None]) -> None:
 
 
 def made_by_a_team(folder: Path) -> None:
-    """Make folder/team-home, folder/team-data, folder/team.sql: a dump of catalog and records."""
+    """Make folder/team-home, folder/team-data and -files, and a dump of catalog and records."""
     (folder / "team-home").mkdir()
     with own_postgres() as server:
         name = server.new_database()
@@ -168,7 +168,15 @@ def main(archive: str) -> None:
         folder = Path(scratch)
         made(folder)
         with tarfile.open(archive, "w:xz", preset=9) as tar:
-            for name in ("source", "home", "backup.tar", "team-home", "team-data", "team.sql"):
+            for name in (
+                "source",
+                "home",
+                "backup.tar",
+                "team-home",
+                "team-data",
+                "team-data-files",
+                "team.sql",
+            ):
                 tar.add(folder / name, name)
 
 

@@ -63,7 +63,8 @@ def holds_its_people(home: Path) -> None:
     assert [name for name, user in users.items() if user["disabled"]] == ["gone"]
     assert users["anna2"]["jobs"] == 3
     tokens = {token["name"]: token for token in said(home, "token", "list")}
-    assert sorted(tokens) == ["left", "scrapes"]
+    assert sorted(tokens) == ["left", "scrapes", "scrapes-2"]
+    assert [name for name, one in tokens.items() if one["state"] == "revoked"] == ["scrapes-2"]
     assert (tokens["scrapes"]["user"], tokens["scrapes"]["scope"]) == ("anna", "read")
     collections = {each["name"]: each["users"] for each in said(home, "collection", "list")}
     assert collections == {"rain": ["anna2"], "rain-private": []}
@@ -95,7 +96,8 @@ def test_people_and_places_are_kept(unpacked: Path) -> None:
     said(home, "question", "save", "wet", "--where", "weather = 'rain'")
     said(home, "collection", "assign", "rain-private", "anna2")
     assert framesift(home, "user", "remove", "anna").returncode == 0
-    assert sorted(token["name"] for token in said(home, "token", "list")) == ["left", "new"]
+    left = sorted(token["name"] for token in said(home, "token", "list"))
+    assert left == ["left", "new", "scrapes-2"]
 
 
 @pytest.mark.wide
