@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from framesift_start import start
+from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, USER, own_postgres
 
 # Of source files: whole seconds, which every tar keeps.
@@ -59,6 +60,7 @@ def made(folder: Path) -> None:
     framesift("sample-data", "--frames", "6", "--reduce", "8", "--seed", "7", "--out", "source")
     for path in (folder / "source").rglob("*"):
         os.utime(path, (WRITTEN_S, WRITTEN_S))
+    with_a_bucket(framesift)
     framesift("source", "add", "drive", "source", "--platform", "IBM COS")
     framesift("ingest", "drive")
     images = sorted(path.name for path in (folder / "source").rglob("*_camera_*.png"))
@@ -69,6 +71,22 @@ def made(folder: Path) -> None:
     framesift("dataset", "create", "streets", "--range", "rd_normal_street=1:", *split)
     framesift("dataset", "create", "rainy", "--where", "weather = 'rain'")
     framesift("dataset", "create", "rainy", "--range", "car=1:")  # version 2
+    framesift("collection", "add", "rain", "datasource = 'drive'")
+    framesift("collection", "add", "rain-private", "datasource = 'bucket'")
+    framesift("user", "add", "root", "--role", "admin", "--password-stdin", stdin=PASSWORD)
+    framesift("user", "add", "anna", "--role", "dataadmin", "--no-password")
+    framesift("user", "add", "anna2", "--role", "datauser", "--no-password")
+    framesift("user", "quota", "anna2", "--jobs", "3")
+    framesift("user", "add", "gone", "--role", "admin", "--no-password")
+    framesift("user", "disable", "gone")
+    framesift("collection", "assign", "rain", "anna2")
+    framesift("token", "create", "scrapes", "--user", "anna", "--scope", "read")
+    framesift("token", "create", "scrapes-2", "--user", "anna2", "--scope", "write")
+    framesift("token", "create", "left", "--user", "gone", "--scope", "admin")
+    framesift("token", "revoke", "2")
+    framesift("question", "save", "wet", "--where", "weather = 'rain'", "--shared")
+    framesift("question", "save", "wet-cars", "--where", "weather = 'rain'", "--range", "car=1:")
+    made_by_a_team(folder)
     framesift("stage", "streets", "--prepare", "96x64")
     program = folder / "program.py"
     program.write_text(PROGRAM)
@@ -85,33 +103,22 @@ def made(folder: Path) -> None:
     scored = ("--workers", "1", "--split", "validation", "--name", "scored", "--trust-model")
     framesift("validate", "first", "streets", *scored)
     framesift("tags", "import-scores", "scored")
-    framesift("collection", "add", "rain", "datasource = 'drive'")
-    framesift("collection", "add", "rain-private", "datasource = 'bucket'")
-    framesift("user", "add", "root", "--role", "admin", "--password-stdin", stdin=PASSWORD)
-    framesift("user", "add", "anna", "--role", "dataadmin", "--no-password")
-    framesift("user", "add", "anna2", "--role", "datauser", "--no-password")
-    framesift("user", "quota", "anna2", "--jobs", "3")
-    framesift("user", "add", "gone", "--role", "admin", "--no-password")
-    framesift("user", "disable", "gone")
-    framesift("collection", "assign", "rain", "anna2")
-    framesift("token", "create", "scrapes", "--user", "anna", "--scope", "read")
-    framesift("token", "create", "scrapes-2", "--user", "anna2", "--scope", "write")
-    framesift("token", "create", "left", "--user", "gone", "--scope", "admin")
-    framesift("token", "revoke", "2")
-    framesift("question", "save", "wet", "--where", "weather = 'rain'", "--shared")
-    framesift("question", "save", "wet-cars", "--where", "weather = 'rain'", "--range", "car=1:")
-    # A bucket that nobody asks: its record, with a key that the home's own secret seals.
+    framesift("catalog", "backup", "backup.tar")
+
+
+def with_a_bucket(framesift: Callable[..., None]) -> None:
+    """Add a bucket with keys, which the home's own secret seals; nothing of it is scanned."""
+    server = moto()
+    server.client().put_object(Bucket=server.new_bucket("frames"), Key="drives/a.txt", Body=b"a")
     framesift(
         "source", "add", "bucket", "s3://frames/drives", "--platform", "IBM COS",
-        "--endpoint-url", "https://s3.example.com", "--access-key", "AK4711",
-        "--cluster", "cos", "--region", "eu-de", "--max-mb-per-s", "50", stdin="of-nobody",
+        "--endpoint-url", server.endpoint, "--access-key", server.access_key,
+        "--cluster", "cos", "--region", "eu-de", "--max-mb-per-s", "50", stdin=server.secret_key,
     )  # fmt: skip
-    framesift("catalog", "backup", "backup.tar")
-    made_by_a_team(folder)
 
 
 def made_by_a_team(folder: Path) -> None:
-    """Make folder/team-home, folder/team-data, folder/team.sql: a dump of catalog and records."""
+    """Make folder/team-home, folder/team-data and -files, and a dump of catalog and records."""
     (folder / "team-home").mkdir()
     with own_postgres() as server:
         name = server.new_database()
@@ -161,7 +168,15 @@ def main(archive: str) -> None:
         folder = Path(scratch)
         made(folder)
         with tarfile.open(archive, "w:xz", preset=9) as tar:
-            for name in ("source", "home", "backup.tar", "team-home", "team-data", "team.sql"):
+            for name in (
+                "source",
+                "home",
+                "backup.tar",
+                "team-home",
+                "team-data",
+                "team-data-files",
+                "team.sql",
+            ):
                 tar.add(folder / name, name)
 
 
