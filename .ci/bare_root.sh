@@ -65,7 +65,8 @@ inside() {
   [ "$as" != root ] || at=/
   shift
   # shellcheck disable=SC2016
-  mounts="$(mounts | sort -u)" as=$as at=$at exec unshare --mount --pid --fork --kill-child --propagation private bash -c '
+  mounts="$(mounts | sort -u)" as=$as at=$at exec setpriv --pdeathsig KILL \
+    unshare --mount --pid --fork --kill-child --propagation private bash -c '
     set -euo pipefail
     mount -t tmpfs -o mode=755 tmpfs "$root/run"
     while read -r from to; do
@@ -83,7 +84,10 @@ inside() {
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
     mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts "$root/dev/pts"
     ln -s pts/ptmx "$root/dev/ptmx" && ln -s /proc/self/fd "$root/dev/fd"
-    exec env --ignore-environment "$@"
+    # Root stays process 1: what becomes another user outlives the death of its parent.
+    code=0
+    env --ignore-environment "$@" || code=$?
+    exit "$code"
   ' bash "${variables[@]}" "$(command -v chroot)" --userspec="$as:$as" "$root" \
     /bin/bash -c 'cd "$1" && shift && exec "$@"' bash "$at" "$@"
 }

@@ -110,17 +110,21 @@ def served(image: Image, home: Path) -> Iterator[tuple[subprocess.Popen[str], in
     with image.run(home, *own, FRAMESIFT_HOME="/srv/framesift/demo/home") as process:
 
         def first() -> int:
-            """Number of the process that is number 1 inside, once tini is; 0 before."""
-            assert process.poll() is None
+            """Number of the process that is number 1 inside; 0 before and after it."""
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            number = int(children[0]) if children else 0
-            is_tini = number and Path(f"/proc/{number}/comm").read_text().strip() == "tini"
-            return number if is_tini else 0
+            return int(children[0]) if children else 0
+
+        def is_tini() -> bool:
+            assert process.poll() is None
+            return first() > 0 and Path(f"/proc/{first()}/comm").read_text().strip() == "tini"
 
         try:
-            wait_until(lambda: first() > 0)
+            wait_until(is_tini)
             yield process, first()
         finally:
+            # Having become another user it does not end with its parent.
+            if process.poll() is None and first():
+                os.kill(first(), signal.SIGKILL)
             process.kill()
 
 
@@ -177,7 +181,7 @@ def test_the_server_runs_as_any_user_on_a_read_only_root(server_image: Image, ho
 
 
 def test_the_worker_trains_on_two_processes(worker_image: Image, home: Path) -> None:
-    """The demo's dataset, on two ranks of Horovod's wheel, as a user without a name; a model comes out."""
+    """On two ranks of Horovod's wheel, as a user without a name; the model is the user's."""
     text = worker_image.said(
         home, *worker_image.config["Entrypoint"], "train", "streets", "--workers", "2",
         "--batch-size", "1", "--max-steps", "4", "--width", "96", "--height", "64",
