@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from api.settings import Settings
-from documentation import reference
+from documentation import reference, tables
 from documentation.pages import linked
 from documentation.reference import commands, routes
 from documentation.reference.markdown import escaped, table
@@ -38,7 +38,9 @@ def test_every_command_has_its_options(pages: dict[str, str]) -> None:
         named = " ".join(rows(text, f"{'###' if ' ' in name else '##'} {name}"))
         options = [one for one in command.params if not getattr(one, "hidden", False)]
         for option in options:
-            assert f"`{option.opts[0]}" in named or option.name in named, (name, option.opts)
+            is_option = option.opts[0].startswith("-")
+            shown = option.opts[0] if is_option else option.metavar or option.name
+            assert f"`{shown}".lower() in named.lower(), (name, option.opts)
     assert "| `--range" in text
     assert not re.search(r"\|  \|$", text.partition("## info")[2], re.MULTILINE)  # without words
 
@@ -85,7 +87,8 @@ def test_every_setting_is_there(pages: dict[str, str]) -> None:
 
 def test_signs_of_markdown_are_text() -> None:
     """Those of help and descriptions; code stays code, and a bar does not end a cell."""
-    assert escaped("a <b> *c* [d] x_y `e_f <g>`") == r"a &lt;b> \*c\* \[d\] x\_y `e_f <g>`"
+    assert escaped("a <b> *c* [d] x_y `e_f <g>`") == r"a &lt;b> \*c\* [d] x_y `e_f <g>`"
+    assert escaped("[d](e) _f_ \\") == r"[d\](e) \_f\_ \\"
     assert table(("", ""), [("a|b", "c\nd")]) == "|  |  |\n| --- | --- |\n| a\\|b | c d |\n"
 
 
@@ -95,3 +98,14 @@ def test_the_index_names_each_page(pages: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"`b\.md` is missing"):
         linked("| `a.md` | x |", {"a.md": "", "b.md": ""})
     assert set(pages) == {"commands.md", "routes.md", "schemas.md", "settings.md"}
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_tables_of_committed_pages_are_the_code_s(name: str) -> None:
+    """Exit codes and the most used settings; marks that a page lacks are an error."""
+    path, text = tables.TABLES[name]
+    page = (tables.REPOSITORY / path).read_text(encoding="utf-8")
+    assert tables.with_table(page, name, text()) == page, "run: python -m documentation.tables"
+    assert tables.with_table(page, name, "x\n").count("\nx\n<!-- ") == 1
+    with pytest.raises(ValueError, match="no marks of the table"):
+        tables.with_table("# A page", name, text())
