@@ -40,7 +40,7 @@ def test_every_command_has_its_options(pages: dict[str, str]) -> None:
         for option in options:
             is_option = option.opts[0].startswith("-")
             shown = option.opts[0] if is_option else option.metavar or option.name
-            assert f"`{shown}".lower() in named.lower(), (name, option.opts)
+            assert f"`{shown}".replace("|", "\\|").lower() in named.lower(), (name, option.opts)
     assert "| `--range" in text
     assert not re.search(r"\|  \|$", text.partition("## info")[2], re.MULTILINE)  # without words
 
@@ -109,3 +109,24 @@ def test_tables_of_committed_pages_are_the_code_s(name: str) -> None:
     assert tables.with_table(page, name, "x\n").count("\nx\n<!-- ") == 1
     with pytest.raises(ValueError, match="no marks of the table"):
         tables.with_table("# A page", name, text())
+
+
+def test_spectrum_discover_s_endpoints_are_in_their_table() -> None:
+    """Each path and method with one row; those that are refused say so in the OpenAPI document."""
+    page = (tables.REPOSITORY / "docs" / "spectrum-discover.md").read_text(encoding="utf-8")
+    listed = {
+        (method.lower(), path): state
+        for path, methods, state in re.findall(
+            r"^\| `(/\S+)` \| (`[A-Z`, ]+`) \| (served|refused) \|", page, re.MULTILINE
+        )
+        for method in re.findall(r"[A-Z]+", methods)
+    }
+    theirs = {
+        (method, path): operation
+        for method, path, operation in routes.operations(openapi_document())
+        if operation["tags"] == ["Spectrum Discover"]
+    }
+    assert set(listed) == set(theirs)
+    for route, operation in theirs.items():
+        succeeds = any(status < "400" for status in operation["responses"])
+        assert succeeds == (listed[route] == "served"), route
