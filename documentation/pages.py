@@ -41,8 +41,8 @@ def write_pages(build: Path, node_modules: Path) -> None:
         (folder / "docs" / "reference" / name).write_text(text, encoding="utf-8")
     index = folder / "docs" / "reference" / "README.md"
     index.write_text(linked(index.read_text(encoding="utf-8"), pages), encoding="utf-8")
-    for file in folder.rglob("*.ipynb"):
-        file.with_suffix(".md").write_text(notebook_page(file), encoding="utf-8")
+    for notebook in folder.rglob("*.ipynb"):
+        notebook.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
     for page in folder.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         if "\n```mermaid\n" in text:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_two_runs_in_tensorboard(tmp_path: Path) -> None:
             process.send_signal(stop)
             process.communicate(timeout=300)
         assert process.returncode == ended
-        wait_until(lambda child=child: not Path(f"/proc/{child}").exists())
+        wait_until(partial(is_gone, child))
 
 
 def until_served(url: str, losses: dict[str, float]) -> None:
@@ -129,6 +130,11 @@ def until_served(url: str, losses: dict[str, float]) -> None:
     for run, loss in losses.items():
         ((_, step, value),) = ask(f"scalars?run={run}&tag=loss")
         assert (step, value) == (7, loss)
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended."""
+    return not Path(f"/proc/{process}").exists()
 
 
 def children(process: int) -> list[int]:

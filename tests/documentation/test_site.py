@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from documentation import pages
+from documentation import pages, reference
 from documentation.check import faults
 from tests.pipeline.homes import REPOSITORY
 
@@ -16,7 +16,7 @@ def test_pages_lie_as_in_the_repository(tmp_path: Path, monkeypatch: pytest.Monk
     for file in pages.SCRIPTS.values():
         (modules / file).parent.mkdir(parents=True)
         (modules / file).write_text(f"// {file}")
-    monkeypatch.setattr(pages.reference, "pages", lambda: {"settings.md": "# Settings\n"})
+    monkeypatch.setattr(reference, "pages", lambda: {"settings.md": "# Settings\n"})
     (tmp_path / "build" / "docs").mkdir(parents=True)
     (tmp_path / "build" / "docs" / "left.md").touch()
     pages.write_pages(tmp_path / "build", modules)
