@@ -48,8 +48,8 @@ def write_pages(build: Path, node_modules: Path) -> None:
         if "\n```mermaid\n" in text:
             page.write_text(_DRAWN + text, encoding="utf-8")
     (scripts := folder / "javascripts").mkdir()
-    for name, file in SCRIPTS.items():
-        shutil.copyfile(node_modules / file, scripts / name)
+    for name, script in SCRIPTS.items():
+        shutil.copyfile(node_modules / script, scripts / name)
     shutil.copytree(HERE / "theme", build / "theme")
     shutil.copyfile(HERE / "mkdocs.yml", build / "mkdocs.yml")
 

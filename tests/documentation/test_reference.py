@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from api.settings import Settings
+from catalog.lake.schema import CLASS_PIXELS_COLUMNS, FILES_COLUMNS, FRAME_TAGS_COLUMNS
 from documentation import reference, tables
 from documentation.pages import linked
 from documentation.reference import commands, routes
 from documentation.reference.markdown import escaped, table
+from ingest.extractors.registry import BUILT_IN, extractor_named
 from tests.api.documents import openapi_document
 from tests.api.test_command_line import COMMANDS
 
@@ -97,7 +99,9 @@ def test_the_index_names_each_page(pages: dict[str, str]) -> None:
     assert linked("| `a.md` | x |", {"a.md": ""}) == "| [a](a.md) | x |"
     with pytest.raises(ValueError, match=r"`b\.md` is missing"):
         linked("| `a.md` | x |", {"a.md": "", "b.md": ""})
-    assert set(pages) == {"commands.md", "routes.md", "schemas.md", "settings.md"}
+    assert set(pages) == {
+        "commands.md", "routes.md", "schemas.md", "settings.md", "tags.md"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", tables.TABLES)
@@ -130,3 +134,18 @@ def test_spectrum_discover_s_endpoints_are_in_their_table() -> None:
     for route, operation in theirs.items():
         succeeds = any(status < "400" for status in operation["responses"])
         assert succeeds == (listed[route] == "served"), route
+
+
+def test_every_tag_is_there(pages: dict[str, str]) -> None:
+    """Those of frames and of each built-in extractor with their types, and columns of files."""
+    text = pages["tags.md"]
+    for name in BUILT_IN:
+        columns = [f"`{tag}`" for tag in extractor_named(name).columns]
+        assert rows(text, f"## Of the extractor {name}")[2:] == columns
+    frame = {*FRAME_TAGS_COLUMNS, *CLASS_PIXELS_COLUMNS} - {"fkey"}
+    assert {cell.strip("`") for cell in rows(text, "## Of every frame")[2:]} == frame
+    assert [cell.strip("`") for cell in rows(text, "## Columns of files")[2:]] == list(
+        FILES_COLUMNS
+    )
+    assert "| `front` | TINYINT |" in text
+    assert "| `collection` | VARCHAR | yes |" in text
