@@ -57,6 +57,7 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
     one_error(run, "'framesift board' works on a home on its own machine", "event files")
 
 
+@pytest.mark.wide
 def test_without_tensorboard(tmp_path: Path) -> None:
     """It says what to install; a failing TensorBoard is told by its last line."""
     job_with_events(tmp_path, "night", "model/tensorboard")

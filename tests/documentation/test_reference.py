@@ -29,6 +29,7 @@ def rows(text: str, heading: str) -> list[str]:
     return re.findall(r"^\| (.*?) \|", re.split(r"^#+ ", part, flags=re.MULTILINE)[0], re.MULTILINE)
 
 
+@pytest.mark.wide
 def test_every_command_has_its_options(pages: dict[str, str]) -> None:
     """Each leaf has a heading, and a row with words for each parameter that --help shows."""
     text = pages["commands.md"]
@@ -47,6 +48,7 @@ def test_every_command_has_its_options(pages: dict[str, str]) -> None:
     assert not re.search(r"^\| `.*\|  \|$", text, re.MULTILINE)  # without words
 
 
+@pytest.mark.wide
 def test_every_route_and_field_is_there(pages: dict[str, str]) -> None:
     """Each path and method but HEAD, with its parameters; each schema with its fields."""
     api = openapi_document()
@@ -72,6 +74,7 @@ def test_every_route_and_field_is_there(pages: dict[str, str]) -> None:
     assert len(links) > 100
 
 
+@pytest.mark.wide
 def test_every_setting_is_there(pages: dict[str, str]) -> None:
     """Each variable, its words, and defaults as they are written into the environment."""
     found = re.findall(r"^\| `FRAMESIFT_(\w+)` \| (.*?) \| (.+) \|$", pages["settings.md"], re.M)
@@ -94,6 +97,7 @@ def test_signs_of_markdown_are_text() -> None:
     assert table(("", ""), [("a|b", "c\nd")]) == "|  |  |\n| --- | --- |\n| a\\|b | c d |\n"
 
 
+@pytest.mark.wide
 def test_the_index_names_each_page(pages: dict[str, str]) -> None:
     """A page that code writes becomes a link; one that the index lacks is an error."""
     assert linked("| `a.md` | x |", {"a.md": ""}) == "| [a](a.md) | x |"
@@ -136,6 +140,7 @@ def test_spectrum_discover_s_endpoints_are_in_their_table() -> None:
         assert succeeds == (listed[route] == "served"), route
 
 
+@pytest.mark.wide
 def test_every_tag_is_there(pages: dict[str, str]) -> None:
     """Those of frames and of each built-in extractor with their types, and columns of files."""
     text = pages["tags.md"]
