@@ -6,9 +6,8 @@ HTML, assets of other hosts, and pages that the navigation lacks.
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -39,32 +38,27 @@ class _Page(HTMLParser):
             self.assets.append(values[_ASSETS[tag]])
 
 
-@cache
-def _page(file: Path) -> _Page:
-    return _Page(file.read_text(encoding="utf-8"))
-
-
 def faults(build: Path) -> Iterator[str]:
     """A line for each fault of build/site and of build/mkdocs.yml."""
-    site = build / "site"
-    files = sorted(site.rglob("*.html"))
-    if not files:
+    site = (build / "site").resolve()
+    pages = {file: _Page(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
+    if not pages:
         yield f"{site}: no pages; expected those that zensical build writes"
-    for file in files:
+    for file, page in pages.items():
         name = file.relative_to(site)
-        for asset in _page(file).assets:
+        for asset in page.assets:
             if urlsplit(asset).netloc or urlsplit(asset).scheme not in ("", "data"):
                 yield f"{name}: {asset} is of another host; bring it with the site"
-            elif fault := _fault_of_link(site, file, asset):
+            elif fault := _fault_of_link(site, pages, file, asset):
                 yield f"{name}: {fault}"
         if file.name != "404.html":  # its links are those of any path
-            for link in dict.fromkeys(_page(file).links):
-                if fault := _fault_of_link(site, file, link):
+            for link in dict.fromkeys(page.links):
+                if fault := _fault_of_link(site, pages, file, link):
                     yield f"{name}: {fault}"
     yield from _outside_navigation(build)
 
 
-def _fault_of_link(site: Path, file: Path, link: str) -> str:
+def _fault_of_link(site: Path, pages: Mapping[Path, _Page], file: Path, link: str) -> str:
     """What is wrong with a link of a page; empty where it leads somewhere, or to another host."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
@@ -74,9 +68,9 @@ def _fault_of_link(site: Path, file: Path, link: str) -> str:
         target = site / unquote(parts.path).lstrip("/")
     if not target.is_file():
         return f"link {link!r} leads to no file; expected one of the site"
-    if parts.fragment and target.suffix == ".html":
+    if parts.fragment and target in pages:
         heading = unquote(parts.fragment)
-        if heading not in _page(target).names and not heading.startswith("__"):
+        if heading not in pages[target].names and not heading.startswith("__"):
             return f"link {link!r} leads to no heading of {target.name}"
     return ""
 

@@ -5,6 +5,7 @@ docs/, README.md and every file that one of these links to. The pages of docs/re
 writes are added. FOLDER/mkdocs.yml and FOLDER/theme stand beside.
 """
 
+import json
 import re
 import shutil
 import sys
@@ -40,13 +41,15 @@ def write_pages(build: Path, node_modules: Path) -> None:
         (folder / "docs" / "reference" / name).write_text(text, encoding="utf-8")
     index = folder / "docs" / "reference" / "README.md"
     index.write_text(linked(index.read_text(encoding="utf-8"), pages), encoding="utf-8")
+    for notebook in folder.rglob("*.ipynb"):
+        notebook.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
     for page in folder.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         if "\n```mermaid\n" in text:
             page.write_text(_DRAWN + text, encoding="utf-8")
     (scripts := folder / "javascripts").mkdir()
-    for name, file in SCRIPTS.items():
-        shutil.copyfile(node_modules / file, scripts / name)
+    for name, script in SCRIPTS.items():
+        shutil.copyfile(node_modules / script, scripts / name)
     shutil.copytree(HERE / "theme", build / "theme")
     shutil.copyfile(HERE / "mkdocs.yml", build / "mkdocs.yml")
 
@@ -73,6 +76,16 @@ def _linked_files(page: Path) -> Iterator[Path]:
         target = (page.parent / link).resolve()
         if target.is_file() and target.is_relative_to(REPOSITORY):
             yield target
+
+
+def notebook_page(file: Path) -> str:
+    """A notebook's cells as a page, which has no outputs as the notebook has none."""
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    texts = {"markdown": "{}", "code": "```python\n{}\n```"}
+    return (
+        "\n\n".join(texts[cell["cell_type"]].format("".join(cell["source"])) for cell in cells)
+        + f"\n\nThe notebook itself: [{file.name}]({file.name}).\n"
+    )
 
 
 def linked(index: str, pages: dict[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""Pages of the reference that code writes: every command, every route of REST, every setting."""
+"""Pages of the reference that code writes: every command, route, setting and tag."""
 
-from documentation.reference import commands, routes, settings
+from documentation.reference import commands, routes, settings, tags
 
 
 def pages() -> dict[str, str]:
@@ -11,4 +11,5 @@ def pages() -> dict[str, str]:
         "routes.md": routes.page(api),
         "schemas.md": routes.schemas(api),
         "settings.md": settings.page(),
+        "tags.md": tags.page(),
     }

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 _CODE = re.compile(r"(`[^`]*`)")
-_SIGNS = re.compile(r"([\\*_\[\]])")
+_SIGNS = re.compile(r"([\\*]|(?<!\w)_|_(?!\w)|\](?=[(\[]))")
+"""Of emphasis and links; an underscore inside a word is none."""
 
 
 def escaped(text: str) -> str:

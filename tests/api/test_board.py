@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
     one_error(run, "'framesift board' works on a home on its own machine", "event files")
 
 
+@pytest.mark.wide
 def test_without_tensorboard(tmp_path: Path) -> None:
     """It says what to install; a failing TensorBoard is told by its last line."""
     job_with_events(tmp_path, "night", "model/tensorboard")
@@ -112,7 +114,7 @@ def test_two_runs_in_tensorboard(tmp_path: Path) -> None:
             process.send_signal(stop)
             process.communicate(timeout=300)
         assert process.returncode == ended
-        wait_until(lambda child=child: not Path(f"/proc/{child}").exists())
+        wait_until(partial(is_gone, child))
 
 
 def until_served(url: str, losses: dict[str, float]) -> None:
@@ -129,6 +131,11 @@ def until_served(url: str, losses: dict[str, float]) -> None:
     for run, loss in losses.items():
         ((_, step, value),) = ask(f"scalars?run={run}&tag=loss")
         assert (step, value) == (7, loss)
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended."""
+    return not Path(f"/proc/{process}").exists()
 
 
 def children(process: int) -> list[int]:

@@ -20,7 +20,7 @@ def test_search_and_drawing_from_files(context: BrowserContext) -> None:
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.goto((SITE / "docs" / "architecture.html").as_uri())
     expect(page.locator("div.mermaid").first).to_be_visible()
-    page.keyboard.press("/")
+    page.get_by_role("button", name="Search").first.click()
     page.keyboard.type("preflight", delay=20)
     result = page.get_by_role("link").filter(has_text="preflight").first
     expect(result).to_be_visible()

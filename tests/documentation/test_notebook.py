@@ -52,8 +52,8 @@ def test_it_runs(tmp_path: Path) -> None:
         report = httpx.get(f"{url}/v1/jobs/{scores}/report", timeout=300).json()
         versions = httpx.get(f"{url}/v1/datasets?name=loop", timeout=300).json()["datasets"]
     assert "car" in printed["connect"]
-    found = int(re.match(r"(\d+) frames: ", printed["select"])[1])
-    assert 0 < found <= 24
+    (found,) = re.findall(r"^(\d+) frames: ", printed["select"])
+    assert 0 < int(found) <= 24
     assert "car_pixels" in printed["sql"]
     train, validation = map(int, re.findall(r"'(?:train|validation)': (\d+)", printed["save"]))
     assert train + validation == 24

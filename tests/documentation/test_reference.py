@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from api.settings import Settings
-from documentation import reference
+from catalog.lake.schema import CLASS_PIXELS_COLUMNS, FILES_COLUMNS, FRAME_TAGS_COLUMNS
+from documentation import reference, tables
 from documentation.pages import linked
 from documentation.reference import commands, routes
 from documentation.reference.markdown import escaped, table
+from ingest.extractors.registry import BUILT_IN, extractor_named
 from tests.api.documents import openapi_document
 from tests.api.test_command_line import COMMANDS
 
@@ -27,6 +29,7 @@ def rows(text: str, heading: str) -> list[str]:
     return re.findall(r"^\| (.*?) \|", re.split(r"^#+ ", part, flags=re.MULTILINE)[0], re.MULTILINE)
 
 
+@pytest.mark.wide
 def test_every_command_has_its_options(pages: dict[str, str]) -> None:
     """Each leaf has a heading, and a row with words for each parameter that --help shows."""
     text = pages["commands.md"]
@@ -38,11 +41,14 @@ def test_every_command_has_its_options(pages: dict[str, str]) -> None:
         named = " ".join(rows(text, f"{'###' if ' ' in name else '##'} {name}"))
         options = [one for one in command.params if not getattr(one, "hidden", False)]
         for option in options:
-            assert f"`{option.opts[0]}" in named or option.name in named, (name, option.opts)
+            is_option = option.opts[0].startswith("-")
+            shown = option.opts[0] if is_option else option.metavar or option.name
+            assert shown.replace("|", "\\|").lower() in named.lower(), (name, option.opts)
     assert "| `--range" in text
-    assert not re.search(r"\|  \|$", text.partition("## info")[2], re.MULTILINE)  # without words
+    assert not re.search(r"^\| `.*\|  \|$", text, re.MULTILINE)  # without words
 
 
+@pytest.mark.wide
 def test_every_route_and_field_is_there(pages: dict[str, str]) -> None:
     """Each path and method but HEAD, with its parameters; each schema with its fields."""
     api = openapi_document()
@@ -68,6 +74,7 @@ def test_every_route_and_field_is_there(pages: dict[str, str]) -> None:
     assert len(links) > 100
 
 
+@pytest.mark.wide
 def test_every_setting_is_there(pages: dict[str, str]) -> None:
     """Each variable, its words, and defaults as they are written into the environment."""
     found = re.findall(r"^\| `FRAMESIFT_(\w+)` \| (.*?) \| (.+) \|$", pages["settings.md"], re.M)
@@ -85,13 +92,65 @@ def test_every_setting_is_there(pages: dict[str, str]) -> None:
 
 def test_signs_of_markdown_are_text() -> None:
     """Those of help and descriptions; code stays code, and a bar does not end a cell."""
-    assert escaped("a <b> *c* [d] x_y `e_f <g>`") == r"a &lt;b> \*c\* \[d\] x\_y `e_f <g>`"
+    assert escaped("a <b> *c* [d] x_y `e_f <g>`") == r"a &lt;b> \*c\* [d] x_y `e_f <g>`"
+    assert escaped("[d](e) _f_ \\") == r"[d\](e) \_f\_ \\"
     assert table(("", ""), [("a|b", "c\nd")]) == "|  |  |\n| --- | --- |\n| a\\|b | c d |\n"
 
 
+@pytest.mark.wide
 def test_the_index_names_each_page(pages: dict[str, str]) -> None:
     """A page that code writes becomes a link; one that the index lacks is an error."""
     assert linked("| `a.md` | x |", {"a.md": ""}) == "| [a](a.md) | x |"
     with pytest.raises(ValueError, match=r"`b\.md` is missing"):
         linked("| `a.md` | x |", {"a.md": "", "b.md": ""})
-    assert set(pages) == {"commands.md", "routes.md", "schemas.md", "settings.md"}
+    assert set(pages) == {
+        "commands.md", "routes.md", "schemas.md", "settings.md", "tags.md"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", tables.TABLES)
+def test_tables_of_committed_pages_are_the_code_s(name: str) -> None:
+    """Exit codes and the most used settings; marks that a page lacks are an error."""
+    path, text = tables.TABLES[name]
+    page = (tables.REPOSITORY / path).read_text(encoding="utf-8")
+    assert tables.with_table(page, name, text()) == page, "run: python -m documentation.tables"
+    assert tables.with_table(page, name, "x\n").count("\nx\n<!-- ") == 1
+    with pytest.raises(ValueError, match="no marks of the table"):
+        tables.with_table("# A page", name, text())
+
+
+def test_spectrum_discover_s_endpoints_are_in_their_table() -> None:
+    """Each path and method with one row; those that are refused say so in the OpenAPI document."""
+    page = (tables.REPOSITORY / "docs" / "spectrum-discover.md").read_text(encoding="utf-8")
+    listed = {
+        (method.lower(), path): state
+        for path, methods, state in re.findall(
+            r"^\| `(/\S+)` \| (`[A-Z`, ]+`) \| (served|refused) \|", page, re.MULTILINE
+        )
+        for method in re.findall(r"[A-Z]+", methods)
+    }
+    theirs = {
+        (method, path): operation
+        for method, path, operation in routes.operations(openapi_document())
+        if operation["tags"] == ["Spectrum Discover"]
+    }
+    assert set(listed) == set(theirs)
+    for route, operation in theirs.items():
+        succeeds = any(status < "400" for status in operation["responses"])
+        assert succeeds == (listed[route] == "served"), route
+
+
+@pytest.mark.wide
+def test_every_tag_is_there(pages: dict[str, str]) -> None:
+    """Those of frames and of each built-in extractor with their types, and columns of files."""
+    text = pages["tags.md"]
+    for name in BUILT_IN:
+        columns = [f"`{tag}`" for tag in extractor_named(name).columns]
+        assert rows(text, f"## Of the extractor {name}")[2:] == columns
+    frame = {*FRAME_TAGS_COLUMNS, *CLASS_PIXELS_COLUMNS} - {"fkey"}
+    assert {cell.strip("`") for cell in rows(text, "## Of every frame")[2:]} == frame
+    assert [cell.strip("`") for cell in rows(text, "## Columns of files")[2:]] == list(
+        FILES_COLUMNS
+    )
+    assert "| `front` | TINYINT |" in text
+    assert "| `collection` | VARCHAR | yes |" in text

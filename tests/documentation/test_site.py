@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from documentation import pages
+from documentation import pages, reference
 from documentation.check import faults
 from tests.pipeline.homes import REPOSITORY
 
@@ -16,7 +16,7 @@ def test_pages_lie_as_in_the_repository(tmp_path: Path, monkeypatch: pytest.Monk
     for file in pages.SCRIPTS.values():
         (modules / file).parent.mkdir(parents=True)
         (modules / file).write_text(f"// {file}")
-    monkeypatch.setattr(pages.reference, "pages", lambda: {"settings.md": "# Settings\n"})
+    monkeypatch.setattr(reference, "pages", lambda: {"settings.md": "# Settings\n"})
     (tmp_path / "build" / "docs").mkdir(parents=True)
     (tmp_path / "build" / "docs" / "left.md").touch()
     pages.write_pages(tmp_path / "build", modules)
@@ -30,6 +30,10 @@ def test_pages_lie_as_in_the_repository(tmp_path: Path, monkeypatch: pytest.Monk
     assert (docs / "query/db2/functions.py").is_file()  # docs/how-to-add links to it
     assert (docs / "docs/reference/settings.md").read_text() == "# Settings\n"
     assert "[settings](settings.md)" in (docs / "docs/reference/README.md").read_text()
+    notebook = (docs / "docs/examples/loop.md").read_text()
+    assert notebook.startswith("# The loop\n")
+    assert "\n```python\nclient.sql(" in notebook
+    assert "[loop.ipynb](loop.ipynb)" in notebook
     drawn = (docs / "docs" / "architecture.md").read_text()
     assert drawn.startswith("---\nscripts: [javascripts/mermaid.js]\n---\n# ")
     assert (docs / "javascripts" / "mermaid.js").read_text().startswith("// @mermaid-js")
@@ -96,7 +100,6 @@ def test_the_navigation_names_pages() -> None:
     named = re.findall(r": (\S+\.md)$", settings, re.MULTILINE)
     assert len(named) == len(set(named)) > 50
     written = {"docs/reference/" + name for name in
-               ("commands.md", "routes.md", "schemas.md", "settings.md")}  # fmt: skip
-    assert [name for name in named if not (REPOSITORY / name).is_file()] == sorted(
-        written, key=named.index
-    )
+               ("commands.md", "routes.md", "schemas.md", "settings.md", "tags.md")}  # fmt: skip
+    written.add("docs/examples/loop.md")  # of loop.ipynb
+    assert {name for name in named if not (REPOSITORY / name).is_file()} == written

@@ -25,7 +25,7 @@ _KEPT_LINES = 20
 
 def board(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Jobs, or folders with event files.")
+        list[str], typer.Argument(metavar="RUN", help="Jobs, or folders with event files.")
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen on; TensorBoard asks nobody for a token.")
