@@ -17,7 +17,7 @@ from catalog.records.tables import Job
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
 from tests.api.web.jobs import HOSTILE, home_with_jobs
-from tests.pipeline.homes import open_home
+from tests.pipeline.homes import copy_home, open_home
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +167,50 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     assert re.search(r'name="precision">\s*<option value="">auto</option>', form)
     for backend in ("local", "slurm", "lsf"):
         assert f"<option>{backend}</option>" in form or f"<option selected>{backend}" in form
-    plan = shown(browser, "/new-job/plan?dataset=city&kind=train")
+    plan = shown(browser, "/new-job/plan?dataset=city")
     frames = int(re.findall(r"train (\d+)", plan)[0])
-    assert "did 0.5 frames a second with 2 workers" in plan
-    assert f"split train ({frames} frames) took it {2 * frames:.0f} s" in plan
-    assert "frames a second" not in shown(browser, "/new-job/plan?dataset=city")
+    asked = "/new-job/estimate?kind=train&dataset=city&workers=2"
+    one = shown(browser, asked)
+    assert f"split train ({frames} frames): about {2 * frames:.0f} s, by one earlier job" in one
+    assert "(small_unet at 240x152, 2 processes, backend local): 0.5 frames a second" in one
+    assert 'href="/jobs/first"' in one
+    for other in ("&height=64", "&backend=slurm", "&model=deeplabv3plus_resnet50", "&workers=4"):
+        none = shown(browser, asked + other)
+        assert "No earlier job here is like it" in none, other
+        assert "frames a second" not in none, other
+    assert "earlier job" not in shown(browser, "/new-job/estimate?kind=preflight&dataset=city")
+    assert "earlier job" not in shown(browser, "/new-job/estimate?kind=train&dataset=none")
+    # A validation is like those of models of the same network and size; another split is longer.
+    validation = "/new-job/estimate?kind=validate&dataset=city&model=first&workers=2"
+    assert "small_unet at 240x152" in shown(browser, validation)
+
+
+def test_an_estimate_is_the_median_of_jobs_alike(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The newest ten of them, with their range; one of another size, and one that failed, not."""
+    home = copy_home(home, tmp_path_factory.mktemp("rates"))
+    workspace = open_home(home)
+    rates = [100.0, 100.0, *range(1, 11)]
+    with workspace.records.session() as session:
+        first = session.query(Job).filter_by(name="first").one()
+        values = {n: getattr(first, n) for n in ("kind", "backend", "paths", "dataset_id")}
+        alike = {"stages": [], "settings": {"workers": 2, "height": 152, "model": "small_unet"}}
+        wider = {"stages": [], "settings": {"workers": 2, "width": 480}}
+        for number, rate in enumerate(rates):
+            session.add(
+                Job(
+                    **values, name=f"t-{number}", state="done", metrics={"images_per_s": rate},
+                    request=alike,
+                )
+            )  # fmt: skip
+        metrics = {"images_per_s": 1000.0}
+        session.add(Job(**values, name="t-wider", state="done", metrics=metrics, request=wider))
+        session.add(Job(**values, name="t-failed", state="failed", metrics=metrics, request=alike))
+    workspace.close()
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        told = shown(client, "/new-job/estimate?kind=train&dataset=city&workers=2")
+    assert "the 10 newest earlier jobs like it" in told
+    assert "5.5 frames a second in the median, 1 to 10" in told
+    assert 'href="/jobs/t-11"' in told
