@@ -114,8 +114,8 @@ def _likeness_of_form(
     workers = fields.get("workers") or usual.get("workers") or ranks.partition(",")[0].strip()
     if kind == "validate":
         return Likeness(*_of_model(fields.get("model", ""), trainings), backend, workers)
-    network = (fields.get(name) or usual.get(name, "") for name in _OF_NETWORK)
-    return Likeness(*network, backend, workers)
+    network, height, width = (fields.get(name) or usual.get(name, "") for name in _OF_NETWORK)
+    return Likeness(network, height, width, backend, workers)
 
 
 def _likeness(job: JobBody, trainings: Mapping[str, JobBody]) -> Likeness:

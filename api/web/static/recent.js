@@ -75,5 +75,6 @@
     place.hidden = true;
   });
   addEventListener("pagehide", remember);
-  addEventListener("pageshow", show); // also of a page that the browser kept
+  addEventListener("pageshow", show); // of a page that the browser kept, too
+  show();
 }

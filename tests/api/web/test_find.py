@@ -351,11 +351,11 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
     # What somebody else gave some of the frames since stays.
     part = browser.post("/marks", data={**form, "value": "odd"}, headers=HERE | PART)
-    others = browser.post("/marks", data={**form, "fkey": fkeys[:2], "value": "fine"}, headers=HERE)
-    assert others.status_code == 303
-    undone = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART).text
-    assert "quality of 1 frame is as before" in undone
-    assert "2 frames were changed since, and stay as they are" in undone
+    other = browser.post("/marks", data={**form, "fkey": fkeys[:2], "value": "fine"}, headers=HERE)
+    assert other.status_code == 303
+    undone = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality of 1 frame is as before" in undone.text
+    assert "2 frames were changed since, and stay as they are" in undone.text
     assert matching(browser.get("/?is.quality=fine").text) == 2
     assert matching(browser.get("/?is.quality=odd").text) == 0
     again = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART).text
@@ -523,8 +523,8 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
             values = {
                 n: getattr(first, n) for n in ("kind", "backend", "error", "metrics", "paths")
             }
-            other = {"name": "p-3", "request": {"settings": {"model": "third"}}}
-            session.add(Job(**values | other, state="running"))
+            third = {"name": "p-3", "request": {"settings": {"model": "third"}}}
+            session.add(Job(**values | third, state="running"))
         assert "errors:third" not in client.get("/").text
         with workspace.records.session() as session:
             session.query(Job).filter_by(name="p-3").update({"state": "done"})
@@ -581,10 +581,10 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
                 only.append(pixels(part.read_bytes()))
             # The corner of the sky was taken for a car, which is where the two differ.
             assert (only[0] != only[1]).any()
-            drawn = connect(server).prediction(
+            of_client = connect(server).prediction(
                 frame.fkey, model="first", errors=True, classes=["sky"], taken_for=["car"]
             )
-            assert (only[0] == pixels(bytes(drawn))).all()
+            assert (only[0] == pixels(bytes(of_client))).all()
             assert ((only[1] == (255, 0, 200)).all(axis=2)).sum() == 0
     lone = framesift(home, "show", frame.fkey, "--model", "first", "--taken-for", "car")
     assert (lone.returncode, "give --errors, too" in lone.stderr) == (1, True), lone.stderr

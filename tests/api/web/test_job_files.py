@@ -13,6 +13,7 @@ from api.app import create_app
 from api.settings import Settings
 from api.web.run.differences import of_comparison
 from api.web.run.log_lines import without_launcher
+from api.web.run.report_figures import calibration_of, sizes_of
 from catalog.records.tables import Job
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
@@ -157,6 +158,32 @@ def test_a_validations_report_is_a_link(browser: TestClient) -> None:
     assert "The whole report" not in page
     assert page.count("<dt>mean IoU</dt>") == 1
     assert "<dt>miou</dt>" not in page
+
+
+def test_figures_of_a_report_are_those_that_it_has() -> None:
+    """Bars of bins with pixels, the mean of both weighed by them; objects by size, many first."""
+    assert calibration_of({}) is None
+    assert calibration_of({"calibration": {"ece": None, "bins": [{"pixels": 0}]}}) is None
+    bins = [
+        3, {"above": 0.0, "up_to": 0.5, "pixels": 0, "confidence": None, "accuracy": None},
+        {"above": 0.0, "up_to": 0.5, "pixels": 100, "confidence": 0.4, "accuracy": 0.2},
+        {"above": 0.5, "up_to": 1.0, "pixels": 300, "confidence": 0.8, "accuracy": 1.0},
+    ]  # fmt: skip
+    drawn = calibration_of({"calibration": {"ece": 0.2, "bins": bins}})
+    assert drawn is not None
+    assert [(bar.x, bar.y, bar.height) for bar in drawn.bars] == [(1, 240, 60), (151, 0, 300)]
+    assert drawn.verdict == "It says 70.0 % on average, and is right in 80.0 %."
+    assert drawn.bars[0].label == "says 40.0 %, right 20.0 %, 100 pixels"
+
+    def of(objects: int) -> list[object]:
+        return [3, {"size": "tiny", "objects": objects, "found": 0.5 if objects else None}]
+
+    per_class = [{"class": name, "object_sizes": of(n)} for name, n in (("Car", 2), ("Bus", 9))]
+    rows = sizes_of({"object_sizes": of(11), "per_class": [*per_class, {"class": "Sky"}]})
+    assert [(row.name, row.objects, row.found) for row in rows] == [
+        ("all", 11, 0.5), ("Bus", 9, 0.5), ("Car", 2, 0.5),
+    ]  # fmt: skip
+    assert sizes_of({}) == []
 
 
 def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> None:
