@@ -143,9 +143,9 @@ def test_plans_are_asked_for_once(url: str, tab: Page) -> None:
 
 
 def test_who_only_reads_opens_the_report(home: Path, url: str, tab: Page) -> None:
-    """The link opens it in the session, with its own style in the dark; no proposal is offered."""
+    """With a token to read the link opens it, styled in the dark; no proposal is offered."""
     records = RecordStore(home / "records" / "records.sqlite")
-    _, secret = tokens.create(records, "vera", "look", "read", timedelta(days=1))
+    _, secret = tokens.create(records, "rita", "look", "read", timedelta(days=1))
     tab.goto(f"{url}/login")
     tab.get_by_label("Token").fill(secret)
     tab.get_by_role("button", name="Log in by the token").click()
