@@ -18,7 +18,7 @@ from catalog.records.tables import Job
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
 from tests.api.web.jobs import HOSTILE, home_with_jobs
-from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.homes import open_home
 
 
 @pytest.fixture(scope="module")
@@ -212,11 +212,9 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     assert "small_unet at 240x152" in shown(browser, validation)
 
 
-def test_an_estimate_is_the_median_of_jobs_alike(
-    home: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_an_estimate_is_the_median_of_jobs_alike(catalogued: Path, tmp_path: Path) -> None:
     """The newest ten of them, with their range; one of another size, and one that failed, not."""
-    home = copy_home(home, tmp_path_factory.mktemp("rates"))
+    home = home_with_jobs(catalogued, tmp_path)
     workspace = open_home(home)
     rates = [100.0, 100.0, *range(1, 11)]
     with workspace.records.session() as session:
