@@ -182,7 +182,7 @@ def test_recent_questions_are_this_browsers(url: str, tab: Page) -> None:
     expect(links).to_have_count(12)
     expect(links.first).to_have_attribute("href", "/?min.car=3&sort=car")
     expect(links.nth(1)).to_have_attribute("href", "/?min.car=13")
-    expect(links.first).to_contain_text("3 car pixels")
+    expect(links.first).to_have_text("frames with at least 3 car pixels")
     assert faults_of_looks(tab) == []
     recent.get_by_role("button", name="Remove:").first.click()
     expect(links).to_have_count(11)
