@@ -82,9 +82,10 @@ def estimated(
         fields: The form's fields that are filled in, by name.
         splits: Frames of the dataset's splits, as `frames_of_splits` gives them.
     """
-    usual = fields.get("split") or _SPLIT.get(kind, "")
-    frames = splits.get(usual, splits.get(""))
-    if kind not in _SPLIT or frames is None:
+    split = fields.get("split") or _SPLIT.get(kind, "")
+    if split not in splits and len(splits) == 1:
+        (split,) = splits  # of a dataset that is not divided
+    if kind not in _SPLIT or split not in splits:
         return None
     trainings = {job.name: job for job in _done(session, "train")}
     wanted = _likeness_of_form(kind, fields, trainings)
@@ -95,8 +96,7 @@ def estimated(
         if (rate := _frames_per_s(job)) and _likeness(job, trainings) == wanted
     ][:MOST]
     newest = alike[0][0] if alike else ""
-    split = usual if usual in splits else ""
-    return Estimate(wanted, [rate for _, rate in alike], newest, split, frames)
+    return Estimate(wanted, [rate for _, rate in alike], newest, split, splits[split])
 
 
 def _done(session: Session, kind: str) -> list[JobBody]:
@@ -114,8 +114,8 @@ def _likeness_of_form(
     workers = fields.get("workers") or usual.get("workers") or ranks.partition(",")[0].strip()
     if kind == "validate":
         return Likeness(*_of_model(fields.get("model", ""), trainings), backend, workers)
-    network = (fields.get(name) or usual.get(name, "") for name in _OF_NETWORK)
-    return Likeness(*network, backend, workers)
+    network, height, width = (fields.get(name) or usual.get(name, "") for name in _OF_NETWORK)
+    return Likeness(network, height, width, backend, workers)
 
 
 def _likeness(job: JobBody, trainings: Mapping[str, JobBody]) -> Likeness:

@@ -15,6 +15,9 @@ from query.question.wrong_value import checked
 MOST = 1_000
 """Frames of each kind that a page proposes: each has its pictures and its field."""
 
+_WEAK = 0.005
+"""Weakness below which a class has no total: it would be told as 0.00."""
+
 _FIELDS = ("frames", "label", "classes", "per_scene", "min_gap_s", "seed")
 _SHOWN = ("scene", "camera", "frame_number")
 
@@ -136,7 +139,8 @@ def parts_of(
         )
         for row in expects
     ]  # fmt: skip
-    totals = [one for one in totals if one.before or any(one.tag in f.classes for f in to_add)]
+    shown = {tag for one in to_add for tag in one.classes}
+    totals = [one for one in totals if one.weakness >= _WEAK and (one.before or one.tag in shown)]
     predicts = body.model in session.pictures.models()
     return (
         Part("add", to_add, View(over="label"), totals),

@@ -108,6 +108,8 @@ def calibration_of(report: Mapping[str, Any]) -> Calibration | None:
     error = number_of(calibration, "ece")
     bars, told, right, total = [], 0.0, 0.0, 0
     for row in list_of(calibration, "bins"):
+        if not isinstance(row, Mapping):
+            continue
         pixels = count_of(row, "pixels")
         numbers = [number_of(row, n) for n in ("above", "up_to", "confidence", "accuracy")]
         if not pixels or None in numbers:
@@ -139,13 +141,17 @@ def sizes_of(report: Mapping[str, Any]) -> list[SizeRow]:
         (str(row.get("class")), list_of(row, "object_sizes"))
         for row in list_of(report, "per_class")
     ]
-    of_classes.sort(key=lambda one: -sum(count_of(row, "objects") or 0 for row in one[1]))
+    of_classes.sort(key=lambda one: -sum(_objects(row) for row in one[1]))
     return [
         SizeRow(
-            name, str(row.get("size")), count_of(row, "objects") or 0, number_of(row, "found"),
+            name, str(row.get("size")), _objects(row), number_of(row, "found"),
             number_of(row, "recall"),
         )
         for name, rows in [*named, *of_classes[:_MOST_CLASSES]]
         for row in rows
         if isinstance(row, Mapping)
     ]  # fmt: skip
+
+
+def _objects(row: Any) -> int:
+    return (count_of(row, "objects") or 0) if isinstance(row, Mapping) else 0

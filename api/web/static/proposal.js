@@ -7,7 +7,9 @@ function count(form) {
   const boxes = [...document.querySelectorAll(`input[form=${form.id}][type=checkbox]`)];
   const kept = boxes.filter((box) => box.checked).map((box) => box.closest(".thumb"));
   form.querySelector("[data-kept]").textContent = number.format(kept.length);
-  form.querySelector("[data-scenes]").textContent = number.format(new Set(kept.map((one) => one.dataset.scene)).size);
+  const scenes = new Set(kept.map((one) => one.dataset.scene)).size;
+  form.querySelector("[data-scenes]").textContent = number.format(scenes);
+  form.querySelector("[data-noun]").textContent = scenes === 1 ? "scene" : "scenes";
   for (const cell of document.querySelectorAll(`[data-totals=${form.id}] [data-class]`)) {
     const having = kept.filter((one) => one.dataset.classes.split(" ").includes(cell.dataset.class));
     cell.textContent = number.format(having.length);

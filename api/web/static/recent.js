@@ -33,7 +33,9 @@
 
   const remember = () => {
     const query = location.search.slice(1);
-    const text = document.querySelector("#answer .sentence")?.textContent.trim();
+    let text = document.querySelector("#answer .sentence")?.textContent.trim();
+    // It is asked of the newest catalog again, unless it names a snapshot.
+    if (!new URLSearchParams(query).has("at")) text = text?.replace(/, as of snapshot \d+$/, "");
     const asked = conditions(query);
     if (!asked || !text) return;
     save([{ query, text }, ...load().filter((one) => conditions(one.query) !== asked)]);
@@ -75,5 +77,6 @@
     place.hidden = true;
   });
   addEventListener("pagehide", remember);
-  addEventListener("pageshow", show); // also of a page that the browser kept
+  addEventListener("pageshow", show); // of a page that the browser kept, too
+  show();
 }

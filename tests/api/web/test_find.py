@@ -349,6 +349,20 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert "quality of 18 frames is as before" in undone.text
     assert matching(browser.get("/?is.quality=bad").text) == 2
     assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
+    # What somebody else gave some of the frames since stays.
+    part = browser.post("/marks", data={**form, "value": "odd"}, headers=HERE | PART)
+    other = browser.post("/marks", data={**form, "fkey": fkeys[:2], "value": "fine"}, headers=HERE)
+    assert other.status_code == 303
+    undone = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality of 1 frame is as before" in undone.text
+    assert "2 frames were changed since, and stay as they are" in undone.text
+    assert matching(browser.get("/?is.quality=fine").text) == 2
+    assert matching(browser.get("/?is.quality=odd").text) == 0
+    again = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART).text
+    assert "quality of" not in again
+    assert "3 frames were changed since" in again
+    browser.post("/marks", data=form | {"fkey": fkeys[1:]}, headers=HERE)
+    browser.post("/marks", data=form | {"fkey": fkeys[:1], "value": ""}, headers=HERE)
     # Several tags at once; a row without a tag says nothing.
     several = {"tag": ["quality", "Weather_seen", ""], "value": ["good", "fog", ""]}
     part = browser.post("/marks", data={"fkey": fkeys[:1], **several}, headers=HERE | PART)
@@ -502,6 +516,24 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
         assert gallery.count('class="over errors"') == 24
         assert '<option value="errors:first">errors of first</option>' in client.get("/").text
         assert client.get(url + "p-2").status_code == 404
+        # Models are kept until a prediction job is done or removed.
+        workspace = open_home(home)
+        with workspace.records.session() as session:
+            first = session.query(Job).filter_by(name="p-1").one()
+            values = {
+                n: getattr(first, n) for n in ("kind", "backend", "error", "metrics", "paths")
+            }
+            third = {"name": "p-3", "request": {"settings": {"model": "third"}}}
+            session.add(Job(**values | third, state="running"))
+        assert "errors:third" not in client.get("/").text
+        with workspace.records.session() as session:
+            session.query(Job).filter_by(name="p-3").update({"state": "done"})
+        assert "errors:third" in client.get("/").text
+        with workspace.records.session() as session:
+            session.query(Job).filter_by(name="p-3").delete()
+        assert "errors:third" not in client.get("/").text
+        assert "errors:first" in client.get("/").text
+        workspace.close()
         rest = f"/v1/predictions/{frame.fkey}?format=png&alpha=1"
         for which in ("", "&model=first", "&job=p-1"):
             assert (pixels(client.get(rest + which).content) == predicted).all()
@@ -549,10 +581,10 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
                 only.append(pixels(part.read_bytes()))
             # The corner of the sky was taken for a car, which is where the two differ.
             assert (only[0] != only[1]).any()
-            drawn = connect(server).prediction(
+            of_client = connect(server).prediction(
                 frame.fkey, model="first", errors=True, classes=["sky"], taken_for=["car"]
             )
-            assert (only[0] == pixels(bytes(drawn))).all()
+            assert (only[0] == pixels(bytes(of_client))).all()
             assert ((only[1] == (255, 0, 200)).all(axis=2)).sum() == 0
     lone = framesift(home, "show", frame.fkey, "--model", "first", "--taken-for", "car")
     assert (lone.returncode, "give --errors, too" in lone.stderr) == (1, True), lone.stderr
