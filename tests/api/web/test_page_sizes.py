@@ -30,7 +30,8 @@ _PART = {"HX-Request": "true"}
 _FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 _LEFT_OUT = {
-    "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events", "/pictures/{kind}/{fkey:path}",
+    "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events",
+    "/pictures/{kind}/{fkey:path}",
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
@@ -108,7 +109,7 @@ def _compared(jobs: Sequence[str]) -> list[str]:
     return [f"/jobs?{'&'.join(f'job={quote(name)}' for name in group)}" for group in groups]
 
 
-_PARTS = {
+PARTS = {
     "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/jobs/{name}/part",
     "/jobs/{name}/output", "/jobs/{name}/frames", "/datasets/{name}/gaps", "/new-job/plan",
     "/new-job/datasets", "/new-job/models",
@@ -119,7 +120,7 @@ _PARTS = {
 def asked(browser: TestClient, large: LargeHome, user: str, route: str, path: str) -> Response:
     """A page for a user, compressed as a browser takes it."""
     browser.cookies.set("framesift", large.tokens[user])
-    headers = {"Accept-Encoding": "gzip", **(_PART if route in _PARTS else {})}
+    headers = {"Accept-Encoding": "gzip", **(_PART if route in PARTS else {})}
     return browser.get(path, headers=headers)
 
 
@@ -172,7 +173,7 @@ def test_every_form_sent_empty_says_what_it_lacks(browser: TestClient, large: La
     """By a writer, and by a reader, who may change nothing; no answer is large or a fault."""
     forms: dict[str, Form] = {}
     for route, paths in pages_of(large).items():
-        if route in _PARTS - {"/datasets/{name}/gaps", "/jobs/{name}/part"}:
+        if route in PARTS - {"/datasets/{name}/gaps", "/jobs/{name}/part"}:
             continue
         for path in paths[:2]:
             for form in forms_of(asked(browser, large, "root", route, path).text):
