@@ -31,7 +31,7 @@ _FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 _LEFT_OUT = {
     "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events",
-    "/pictures/{kind}/{fkey:path}",
+    *(f"/pictures/{kind}/{{fkey:path}}" for kind in ("images", "labels", "overlays", "predictions")),
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
