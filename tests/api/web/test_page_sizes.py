@@ -31,7 +31,8 @@ _FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 _LEFT_OUT = {
     "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events",
-    *(f"/pictures/{kind}/{{fkey:path}}" for kind in ("images", "labels", "overlays", "predictions")),
+    "/pictures/images/{fkey:path}", "/pictures/labels/{fkey:path}",
+    "/pictures/overlays/{fkey:path}", "/pictures/predictions/{fkey:path}",
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
