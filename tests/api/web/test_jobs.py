@@ -81,7 +81,7 @@ def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) ->
     assert f"{HOSTILE}: 1 at step 1" in unescape(page)
     assert page.count("<polyline") == 3
     rows = re.findall(
-        r'<th scope="row" class="number">([\d,]+)</th><td>([^<]*)</td><td>(.*?)<', page
+        r'<th scope="row" class="number">([\d,]+)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)<', page
     )
     assert [(step, unescape(path), metrics) for step, path, metrics in rows] == [
         ("1,200", f"{HOSTILE}-1200.pt", "miou 0.25"), ("1", f"{HOSTILE}-1.pt", "miou 0.25"),
