@@ -75,7 +75,7 @@ class Pictureless(Frame):
 
 def gallery(*frames: Frame, **how: Any) -> Gallery:
     """A gallery of them."""
-    usual = {"limit": 24, "over": "label", "size": "medium"}
+    usual: dict[str, Any] = {"limit": 24, "over": "label", "size": "medium"}
     return Gallery("cars", len(frames), frames, **usual | how)
 
 
