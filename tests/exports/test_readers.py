@@ -30,7 +30,7 @@ def read_by(reader: str, folder: Path, cache: Path | str) -> Any:
     python = REPOSITORY / ENVIRONMENTS.get(reader, ".venv-readers") / "bin" / "python"
     script = READERS / f"read_{reader}.py"
     run = subprocess.run(
-        [python, script, folder, cache], capture_output=True, text=True, check=False, timeout=300
+        [python, script, folder, cache], capture_output=True, text=True, check=False, timeout=600
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)

@@ -26,7 +26,7 @@ def main() -> None:
     folder, url = Path(sys.argv[1]), sys.argv[2]
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell.format(url=url)) for cell in CELLS]
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=300, startup_timeout=300, kernel_name="python3").execute()
     nbformat.write(notebook, folder / "frames.ipynb")
     outputs = [[dict(output.get("data", output)) for output in cell.outputs]
                for cell in notebook.cells]  # fmt: skip
