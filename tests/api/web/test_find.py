@@ -253,6 +253,16 @@ def test_values_are_searched_for(browser: TestClient) -> None:
         assert (400 <= refused.status_code < 500, said in unescape(refused.text)) == (True, True)
 
 
+def test_of_many_conditions_some_are_chips(browser: TestClient) -> None:
+    """Each chip's link has all other conditions: with all of 50 they would be most of the page."""
+    tags = re.findall(r'name="has\.(\w+)"', browser.get("/").text)[:25]
+    assert len(tags) == 25
+    text = browser.get("/?" + "&".join(f"without.{tag}=1" for tag in tags)).text
+    assert text.count('aria-label="Remove: ') == 20
+    assert "and 5 more" in text
+    assert len(re.findall(r'name="without\.\w+" value="1" checked', text)) == 25
+
+
 def test_a_search_in_values_is_no_part_of_the_question() -> None:
     """Nor of what is saved of it."""
     asked = UrlQuestion.of([("scene", "none"), ("holding.scene", "2026"), ("sort", "car")])
