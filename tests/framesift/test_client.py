@@ -22,7 +22,8 @@ def test_the_public_names_are_these() -> None:
     assert framesift.__all__ == [
         "AlreadyExists", "BadFile", "Client", "Dataset", "Frame", "FramesiftServerError",
         "FramesiftWarning", "Gallery", "InvalidQuestion", "Job", "JobFailed", "JobNotDone",
-        "MissingPackage", "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported", "Picture",
+        "MissingPackage", "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported",
+        "Picture",
         "Policy", "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
         "WrongVersion", "connect", "demand", "log_in",
     ]  # fmt: skip
@@ -41,7 +42,8 @@ def test_the_public_names_are_these() -> None:
     assert sorted(set(public["Dataset"]) - of_mapping) == [
         "classes", "describe", "diff", "divide", "export", "exported", "extend", "frame_count",
         "frames",
-        "gaps", "id", "name", "owner", "rebuild", "reduce", "remove", "rename", "run", "show", "splits",
+        "gaps", "id", "name", "owner", "rebuild", "reduce", "remove", "rename", "run", "show",
+        "splits",
         "stage", "to_arrow", "to_pandas", "train", "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
