@@ -116,8 +116,10 @@ class Gallery:
 
     def __repr__(self) -> str:
         """What it shows; nothing is fetched."""
-        count = "" if self._count is None else f" of {self._count:,}"
-        return f"<Gallery: at most {self._limit}{count} frames: {self._title}>"
+        if self._count is None:
+            return f"<Gallery: at most {self._limit} frames: {self._title}>"
+        first = min(self._limit, self._count)
+        return f"<Gallery: {first} of {self._count:,} frames: {self._title}>"
 
     @property
     def html(self) -> str:

@@ -112,7 +112,8 @@ def test_the_first_frames_are_drawn_with_captions() -> None:
     assert "weather <bdi>none</bdi>" in shown.html
     assert "<bdi>صباح</bdi>" in shown.html
     assert drawn.links == []
-    assert repr(shown) == "<Gallery: at most 2 of 5 frames: cars>"
+    assert repr(shown) == "<Gallery: 2 of 5 frames: cars>"
+    assert repr(gallery(*frames)) == "<Gallery: 5 of 5 frames: cars>"
 
 
 def test_a_gallery_stays_below_its_limit() -> None:
