@@ -56,7 +56,7 @@ def test_every_page_of_odd_names_is_accessible_and_fits(served: Served, tab: Pag
 
 
 def test_scenes_are_searched_as_one_types(served: Served, tab: Page) -> None:
-    """Among 2,010: late answers are dropped, conditions stay, and keys are enough."""
+    """Among 2,008: late answers are dropped, conditions stay, and keys are enough."""
     asked: list[str] = []
     tab.on("request", lambda one: asked.append(one.url.removeprefix(served.url)))
     tab.goto(served.url)

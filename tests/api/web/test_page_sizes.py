@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
+from httpx2 import Response
 
 from api.app import create_app
 from api.http.rules import Api
@@ -39,7 +39,7 @@ _LEFT_OUT = {
 
 @pytest.fixture(scope="module")
 def large(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> LargeHome:
-    """188 classes, 2,010 scenes, 1,500 datasets, and a job of every kind and state."""
+    """188 classes, 2,008 scenes, 1,500 datasets, and a job of every kind and state."""
     return large_home(catalogued, tmp_path_factory.mktemp("large"))
 
 
