@@ -9,7 +9,7 @@ from framesift.automation.webhooks import Webhooks
 from framesift.cache import Cache
 from framesift.datasets import Datasets
 from framesift.forms.picture import Picture
-from framesift.frames import Encoding, Frame, frame_named, paged_frames
+from framesift.frames import Encoding, Frame, FramePages, frame_named, paged_frames
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.jobs import Jobs
@@ -189,7 +189,7 @@ class Client:
         page: int = 1_000,
         at: int | None = None,
         **conditions: Any,
-    ) -> Iterator[Frame]:
+    ) -> FramePages:
         """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot.
 
         Args:

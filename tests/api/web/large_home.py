@@ -21,6 +21,7 @@ from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import now
+from ingest.labels.class_list import ClassList
 from pipeline.jobs.request import JobPaths
 from query.frames.select_frames import select_frames
 from query.question.question import Question
@@ -81,7 +82,7 @@ def large_home(
         records,
         Source(
             name=_LONG_NAME, uri=f"/data/{ARABIC}/{UNBROKEN}", platform="IBM COS", cluster="local",
-            datasource="more",
+            datasource="more", class_list=ClassList.from_colours({"#000001": "Class 7"}).to_json(),
         ),
     )  # fmt: skip
     define_class_tags(records, names)

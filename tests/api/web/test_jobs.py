@@ -81,7 +81,7 @@ def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) ->
     assert f"{HOSTILE}: 1 at step 1" in unescape(page)
     assert page.count("<polyline") == 3
     rows = re.findall(
-        r'<th scope="row" class="number">([\d,]+)</th><td>([^<]*)</td><td>(.*?)<', page
+        r'<th scope="row" class="number">([\d,]+)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)<', page
     )
     assert [(step, unescape(path), metrics) for step, path, metrics in rows] == [
         ("1,200", f"{HOSTILE}-1200.pt", "miou 0.25"), ("1", f"{HOSTILE}-1.pt", "miou 0.25"),
@@ -117,8 +117,10 @@ def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
 def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
     """Straight from the run, most pixels first; with imported scores, in Find, too."""
     matrix = shown(browser, "/jobs/v-first")
-    columns = re.findall(r'<th scope="col"><span>(.*?)</span></th>', matrix)
-    (row,) = re.findall(r'<tr><th scope="row">Car</th>(<td class="heat.*?)</tr>', matrix)
+    columns = re.findall(r'<th scope="col" title="[^"]*"><span>(.*?)</span></th>', matrix)
+    (row,) = re.findall(
+        r'<tr><th scope="row" title="Car">Car</th>(<td class="heat.*?)</tr>', matrix
+    )
     link = row.split("</td>")[columns.index("Sky")]
     (by_places,) = re.findall(r'href="(/jobs/v-first/frames\?cell=[\d.]+)"', link)
     path = "/jobs/v-first/frames?truth=Car&predicted=Sky"

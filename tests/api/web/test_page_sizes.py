@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
-from httpx import Response
+from httpx2 import Response
 
 from api.app import create_app
 from api.http.rules import Api
@@ -30,14 +30,16 @@ _PART = {"HX-Request": "true"}
 _FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
 
 _LEFT_OUT = {
-    "/login", "/static/{name}", "/jobs/{name}/events", "/pictures/{kind}/{fkey:path}",
+    "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events",
+    "/pictures/images/{fkey:path}", "/pictures/labels/{fkey:path}",
+    "/pictures/overlays/{fkey:path}", "/pictures/predictions/{fkey:path}",
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
 
 @pytest.fixture(scope="module")
 def large(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> LargeHome:
-    """188 classes, 2,010 scenes, 1,500 datasets, and a job of every kind and state."""
+    """188 classes, 2,008 scenes, 1,500 datasets, and a job of every kind and state."""
     return large_home(catalogued, tmp_path_factory.mktemp("large"))
 
 
@@ -75,7 +77,7 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/new-dataset": [f"/new-dataset{one}" for one in questions[:3]],
         "/datasets": ["/datasets", "/datasets?holding=many", "/datasets?holding=nnn"],
         "/datasets/{name}": [f"/datasets/{name}" for name in datasets],
-        "/datasets/{name}/gaps": [f"/datasets/{name}/gaps?at_least=50" for name in datasets],
+        "/datasets/{name}/gaps": [f"/datasets/{name}/gaps?at_least=50" for name in datasets[:2]],
         "/datasets/{name}/diff": ["/datasets/city@1/diff?other=many-00001"],
         "/jobs": ["/jobs", *_compared(large.jobs)],
         "/curves": [path.replace("/jobs", "/curves") for path in _compared(large.jobs)],
@@ -108,7 +110,7 @@ def _compared(jobs: Sequence[str]) -> list[str]:
     return [f"/jobs?{'&'.join(f'job={quote(name)}' for name in group)}" for group in groups]
 
 
-_PARTS = {
+PARTS = {
     "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/jobs/{name}/part",
     "/jobs/{name}/output", "/jobs/{name}/frames", "/datasets/{name}/gaps", "/new-job/plan",
     "/new-job/datasets", "/new-job/models",
@@ -119,7 +121,7 @@ _PARTS = {
 def asked(browser: TestClient, large: LargeHome, user: str, route: str, path: str) -> Response:
     """A page for a user, compressed as a browser takes it."""
     browser.cookies.set("framesift", large.tokens[user])
-    headers = {"Accept-Encoding": "gzip", **(_PART if route in _PARTS else {})}
+    headers = {"Accept-Encoding": "gzip", **(_PART if route in PARTS else {})}
     return browser.get(path, headers=headers)
 
 
@@ -172,7 +174,7 @@ def test_every_form_sent_empty_says_what_it_lacks(browser: TestClient, large: La
     """By a writer, and by a reader, who may change nothing; no answer is large or a fault."""
     forms: dict[str, Form] = {}
     for route, paths in pages_of(large).items():
-        if route in _PARTS - {"/datasets/{name}/gaps", "/jobs/{name}/part"}:
+        if route in PARTS - {"/datasets/{name}/gaps", "/jobs/{name}/part"}:
             continue
         for path in paths[:2]:
             for form in forms_of(asked(browser, large, "root", route, path).text):
