@@ -35,6 +35,7 @@ import sys
 import tempfile
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -147,7 +148,7 @@ def main() -> None:
             home = _home(Path(parent, f"frames-{frames}"), frames)
             variables = {"FRAMESIFT_SNAPSHOT_MEMORY_MB": str(options.memory_mb)}
             with serving(home, variables=variables) as (url, server):
-                wait_until(lambda at=url: _is_ready(at), _LOAD_S)
+                wait_until(partial(_is_ready, url), _LOAD_S)
                 column, asked = (
                     ({}, {"values": ",".join(str(2**power) for power in range(24))})
                     if options.only_sql
@@ -162,6 +163,7 @@ def main() -> None:
 
 
 def _is_ready(url: str) -> bool:
+    time.sleep(1)
     return httpx.get(f"{url}/readyz", timeout=300).status_code == 200
 
 

@@ -33,8 +33,8 @@ _REST = 4.0
 _LONGEST_REST_S = 2.0
 _RECENT_S = 1.0
 """While statements in SQL run, or ran within the last second, a slot of facets rests after each
-answer four times as long as that took: people who drag, however many, take a tenth of two cores from
-those who ask by SQL (benchmarks/page.py)."""
+answer four times as long as that took: people who drag, however many, take a tenth of two cores
+from those who ask by SQL (benchmarks/page.py)."""
 
 _SPARE = 12
 """Threads for what is done beside these: compression, reading of results, tasks' files."""
