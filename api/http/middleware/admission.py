@@ -30,9 +30,12 @@ _SLOTS = {
 """Facets take a core each as long as people drag: they leave half of them to the others."""
 
 _RESTING = "facets"
-_LONGEST_REST_S = 1.0
-"""While statements in SQL run, a slot of facets rests after each answer for as long as that took:
-people who drag, however many, take a quarter of two cores from those who ask by SQL."""
+_REST = 4.0
+_LONGEST_REST_S = 2.0
+_RECENT_S = 1.0
+"""While statements in SQL run, or ran within the last second, a slot of facets rests after each
+answer four times as long as that took: people who drag, however many, take a tenth of two cores
+from those who ask by SQL (benchmarks/page.py)."""
 
 _SPARE = 12
 """Threads for what is done beside these: compression, reading of results, tasks' files."""
@@ -125,8 +128,9 @@ def release_of(slot: Slot, work: str, scope: Scope) -> Callable[[], None]:
         if is_over:
             return
         is_over = True
-        if statements.running:
-            loop.call_later(min(loop.time() - began, _LONGEST_REST_S), slot.release)
+        if statements.running or time.monotonic() - statements.granted_at < _RECENT_S:
+            rest = min(_REST * (loop.time() - began), _LONGEST_REST_S)
+            loop.call_later(rest, slot.release)
         else:
             slot.release()
 
