@@ -115,7 +115,7 @@ def test_on_a_phone_pictures_come_first(served: Served, tab: Page) -> None:
     assert box is not None
     assert box["y"] < NARROW["height"]
     tab.get_by_role("button", name="Conditions").click()
-    field = tab.get_by_label("Car at least", exact=True)
+    field = tab.get_by_label("Class number 10 at least", exact=True)
     field.fill("1000")
     field.press("Enter")
     expect(tab.locator("#matching")).not_to_have_text("4,024")
