@@ -270,6 +270,7 @@ class _FiftyOne:
         self.apply()
 
     def undo(self) -> None:
+        self.page.keyboard.press("Escape")  # what is left of the list of before
         self.hands.click(self.part("action-tag-sample-labels"))
         self.page.wait_for_timeout(_REST_MS)  # the list is drawn several times: a click is lost
         self.hands.click(self.page.get_by_text("bad", exact=True).last)
