@@ -93,7 +93,8 @@ def test_people_and_places_are_kept(unpacked: Path) -> None:
     assert (keys.access_key, keys.secret_key) == ("testing", "testing")
     assert said(home, "source", "set", "bucket", "--max-mb-per-s", "60")["max_mb_per_s"] == 60
     said(home, "token", "create", "new", "--user", "anna2")
-    said(home, "question", "save", "wet", "--where", "weather = 'rain'")
+    said(home, "question", "save", "wet-2", "--where", "weather = 'rain'")
+    assert framesift(home, "question", "remove", "wet-cars").returncode == 0
     said(home, "collection", "assign", "rain-private", "anna2")
     assert framesift(home, "user", "remove", "anna").returncode == 0
     left = sorted(token["name"] for token in said(home, "token", "list"))
