@@ -51,7 +51,7 @@ def test_it_runs(tmp_path: Path) -> None:
                      if job["kind"] == "validate" and job["name"] != "loop-first")  # fmt: skip
         report = httpx.get(f"{url}/v1/jobs/{scores}/report", timeout=300).json()
         versions = httpx.get(f"{url}/v1/datasets?name=loop", timeout=300).json()["datasets"]
-    assert "car" in printed["connect"]
+    assert "road" in printed["connect"]
     (found,) = re.findall(r"^(\d+) frames: ", printed["select"])
     assert 0 < int(found) <= 24
     assert "car_pixels" in printed["sql"]
