@@ -384,7 +384,7 @@ def table(results: Sequence[Mapping[str, Any]]) -> list[str]:
         if len(seeds) < 2:
             continue
         better, usual = (_stacked(results, cell, seeds) for cell in (one, other))
-        scored = [
+        scored: list[Sequence[Sequence[str]]] = [
             [WANTED] * len(seeds), *([(name,)] * len(seeds) for name in WANTED),
             [_weakest(results, seed) for seed in seeds], [CLASSES] * len(seeds),
         ]  # fmt: skip

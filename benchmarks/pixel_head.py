@@ -7,6 +7,7 @@ and weighted by it, so that rare classes are in each batch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ WARM_UP_STEPS = 20
 _HIDDEN = 64
 _DECAY = 0.01
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 Weights = list[Floats]
 
 

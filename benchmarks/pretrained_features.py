@@ -94,7 +94,8 @@ def _prepare(
         features = network(paths[name])
         if grid is None:
             shape = (len(frames.names), HEIGHT_PX // 2, WIDTH_PX // 2, features.shape[-1])
-            grid = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
+            np.save(partial, np.zeros(shape, np.float16))
+            grid = np.load(partial, mmap_mode="r+")
         grid[row] = features[::2, ::2]
         for label, at in _some_of_each(frames.labels[row], random):
             count = np.full(len(at), (frames.labels[row] == label).sum() / len(at), np.float32)
