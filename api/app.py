@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+from anyio import to_thread
 from fastapi import FastAPI
 
 from api.discover import auth
@@ -72,10 +73,10 @@ from api.server.process_figures import figures_kept
 from api.server.shared import Changes
 from api.server.stopping import Stopping
 from api.server.ticker import jobs_driven
-from api.services.accounts.configured_logins import configured_logins
+from api.services.accounts.configured_logins import configured_logins, groups_reread
 from api.settings import Settings
 from api.web.routes import datasets as dataset_pages
-from api.web.routes import find, login, pictures, provider_login, static_files
+from api.web.routes import find, login, next_frames, pictures, provider_login, static_files
 from api.web.routes import frames as frame_pages
 from api.web.routes import jobs as job_pages
 from api.web.routes import questions as question_pages
@@ -84,6 +85,7 @@ from api.web.routes.operate import catalog as catalog_pages
 from api.web.routes.operate import sources as source_pages
 from api.web.same_origin import SameOrigin
 from api.workspace import Workspace
+from catalog.traces.spans import begin_traces, end_traces
 
 ROUTERS = (
     documentation.router,
@@ -142,6 +144,7 @@ ROUTERS = (
     pictures.router,
     dataset_pages.router,
     job_pages.router,
+    next_frames.router,
     source_pages.router,
     catalog_pages.router,
     account_pages.router,
@@ -174,10 +177,18 @@ def create_app(
             settings.statements_at_once, settings.statements_waiting, retry_s=10.0
         )
         make_threads()
-        async with figures_kept(app), tasks_kept(app), assistants.running(), jobs_driven(app):
+        begin_traces()
+        async with (
+            figures_kept(app),
+            tasks_kept(app),
+            assistants.running(),
+            jobs_driven(app),
+            groups_reread(app.state.provider_logins),
+        ):
             with compacting(workspace):
                 yield
         workspace.close()
+        await to_thread.run_sync(end_traces)
 
     app = FastAPI(
         title="Framesift",

@@ -357,7 +357,8 @@ def _datasettes() -> Ask:
         if kind == "range":
             ranges = [("car__gte", low), ("car__lte", low + 2_000), ("bicycle__gte", 1_000),
                       ("camera__exact", "front_center")]  # fmt: skip
-            return _request("GET", f"/wide/wide.json?{urlencode([*fields, *ranges])}")
+            every = fields[3:]  # all columns, as Framesift's answer has them
+            return _request("GET", f"/wide/wide.json?{urlencode([*every, *ranges])}")
         if kind == "sql":
             statement = f"select camera, count(*), sum(car) from wide where car >= {low} group by 1"
             return _request("GET", f"/wide.json?{urlencode({'sql': statement})}")

@@ -41,6 +41,7 @@ from framesift.errors import (
 if TYPE_CHECKING:
     from framesift.client import Client, connect, log_in
     from framesift.datasets import Dataset, demand
+    from framesift.forms.gallery import Gallery
     from framesift.forms.picture import Picture
     from framesift.frames import Frame
     from framesift.jobs import Job
@@ -56,6 +57,7 @@ __all__ = [
     "Frame",
     "FramesiftServerError",
     "FramesiftWarning",
+    "Gallery",
     "InvalidQuestion",
     "Job",
     "JobFailed",
@@ -84,6 +86,7 @@ _MODULES = {
     "Client": "client",
     "Dataset": "datasets",
     "Frame": "frames",
+    "Gallery": "forms.gallery",
     "Job": "jobs",
     "Picture": "forms.picture",
     "Policy": "policies",

@@ -9,7 +9,7 @@ from framesift.automation.webhooks import Webhooks
 from framesift.cache import Cache
 from framesift.datasets import Datasets
 from framesift.forms.picture import Picture
-from framesift.frames import Encoding, Frame, frame_named, paged_frames
+from framesift.frames import Encoding, Frame, FramePages, frame_named, paged_frames
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.jobs import Jobs
@@ -189,7 +189,7 @@ class Client:
         page: int = 1_000,
         at: int | None = None,
         **conditions: Any,
-    ) -> Iterator[Frame]:
+    ) -> FramePages:
         """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot.
 
         Args:
@@ -224,6 +224,7 @@ class Client:
         job: str | None = None,
         errors: bool = False,
         classes: Sequence[str] | None = None,
+        taken_for: Sequence[str] | None = None,
         format: Encoding = "png",  # noqa: A002
     ) -> Picture:
         """A model's prediction over a frame's camera image, as `Frame.prediction` has it.
@@ -232,14 +233,19 @@ class Client:
             model: The newest by this one.
             job: The one that this prediction job made; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
-            classes: Only these, by tag or name; all when None.
+            classes: Only these, by tag or name; all when None. Of errors, those of the label.
+            taken_for: Of errors: only pixels that the model took for these; all when None.
             format: How it is encoded.
 
         Raises:
             NotFound: There is no such frame, or no such prediction of it.
+            InvalidQuestion: taken_for is given without errors.
         """
         frame = Frame({"fkey": fkey}, self._transport)
-        return frame.prediction(model=model, job=job, errors=errors, classes=classes, format=format)
+        return frame.prediction(
+            model=model, job=job, errors=errors, classes=classes, taken_for=taken_for,
+            format=format,
+        )  # fmt: skip
 
     def classes(
         self,

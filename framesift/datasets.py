@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from framesift.forms.gallery import Gallery, Size
 from framesift.forms.notebook import facts_of_dataset, frames_html
 from framesift.forms.optional import imported
 from framesift.forms.tables import data_frame
-from framesift.frames import Frame, paged_frames
+from framesift.frames import FramePages, paged_frames
 from framesift.http.pages import paged
 from framesift.http.transport import Transport
 from framesift.jobs import Job, Jobs, reference, start
@@ -70,7 +71,7 @@ class Dataset(Record):
 
     def frames(
         self, split: str | None = None, *, columns: Sequence[str] | None = None, page: int = 1_000
-    ) -> Iterator[Frame]:
+    ) -> FramePages:
         """Its frames by fkey, fetched a page at a time as they are wanted.
 
         Args:
@@ -83,6 +84,36 @@ class Dataset(Record):
         """
         population = asked_frames(None, self, split, None)
         return paged_frames(self._transport, population, columns, page)
+
+    def show(
+        self,
+        limit: int = 24,
+        *,
+        split: str | None = None,
+        over: str | None = "label",
+        size: Size = "medium",
+        captions: Sequence[str] = (),
+    ) -> Gallery:
+        """Its first frames by fkey as a gallery for a notebook, fetched when that draws it.
+
+        Args:
+            limit: Most frames of it, 1 to 200.
+            split: Only those of this split.
+            over: As of `Selection.show`.
+            size: As of `Selection.show`.
+            captions: Columns and tags whose values stand below each picture.
+
+        Raises:
+            ValueError: An argument has no meaning.
+        """
+        columns = list(dict.fromkeys(("camera", "scene", "frame_number", *captions)))
+        title = f"dataset {self.name} version {self.version}"
+        count = self["frames"] if split is None else self["splits"].get(split)
+        return Gallery(
+            title if split is None else f"{title}, split {split}", count,
+            self.frames(split, columns=columns, page=max(1, min(limit, 1_000))),
+            limit=limit, over=over, size=size, captions=captions, url=self._transport.url,
+        )  # fmt: skip
 
     def divide(self, split: str, **how: Any) -> "Dataset":
         """Divide its frames again, as a new version; arguments as of `Datasets.divide`."""

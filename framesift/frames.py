@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 from urllib.parse import quote
 
+from framesift.forms.gallery import Gallery, Size
 from framesift.forms.notebook import frame_html
 from framesift.forms.picture import Picture
 from framesift.http.transport import Transport
@@ -104,6 +105,7 @@ class Frame(Record):
         job: str | None = None,
         errors: bool = False,
         classes: Names | None = None,
+        taken_for: Names | None = None,
         alpha: float | None = None,
         width: int | None = None,
         height: int | None = None,
@@ -116,7 +118,9 @@ class Frame(Record):
             model: The newest by this one.
             job: The one that this prediction job made; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
-            classes: As of `overlay`.
+            classes: As of `overlay`; of errors, those of the label.
+            taken_for: Of errors: only pixels that the model took for these classes, by tag or name;
+                all when None.
             alpha: As of `overlay`.
             width: As of `image`.
             height: As of `image`.
@@ -125,6 +129,7 @@ class Frame(Record):
 
         Raises:
             NotFound: There is no such prediction of the frame.
+            InvalidQuestion: taken_for is given without errors.
         """
         return self._picture(
             "predictions",
@@ -132,6 +137,7 @@ class Frame(Record):
             job=job,
             errors="true" if errors else None,
             classes=",".join(some_of("classes", classes)) or None,
+            taken_for=",".join(some_of("taken_for", taken_for)) or None,
             alpha=alpha,
             width=width,
             height=height,
@@ -158,12 +164,65 @@ def frame_named(transport: Transport, fkey: str, at: int | None = None) -> Frame
     return Frame({"fkey": body["fkey"], **body["file"], **body["tags"]}, transport)
 
 
+class FramePages(Iterator[Frame]):
+    """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        population: Mapping[str, object],
+        columns: Sequence[str] | None,
+        page: int,
+    ) -> None:
+        """Nothing is fetched yet; arguments as of `paged_frames`."""
+        self._transport, self._population = transport, population
+        self._frames = _paged(transport, population, columns, page)
+
+    def __repr__(self) -> str:
+        """The server; nothing is fetched."""
+        return f"<FramePages of {self._transport.url}>"
+
+    def __next__(self) -> Frame:
+        """The next frame.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return next(self._frames)
+
+    def show(
+        self,
+        limit: int = 24,
+        *,
+        over: str | None = "label",
+        size: Size = "medium",
+        captions: Sequence[str] = (),
+    ) -> Gallery:
+        """The first frames as a gallery for a notebook; they are asked for anew, and none is used.
+
+        Args:
+            limit: Most frames of it, 1 to 200.
+            over: What lies over each picture: "label", "prediction:MODEL", "errors:MODEL", or None.
+            size: "small", "medium" or "large": 160, 240 or 480 pixels.
+            captions: Columns and tags whose values stand below each picture.
+
+        Raises:
+            ValueError: An argument has no meaning.
+        """
+        columns = list(dict.fromkeys(("camera", "scene", "frame_number", *captions)))
+        page = max(1, min(limit, 1_000))
+        return Gallery(
+            "frames by fkey", None, _paged(self._transport, self._population, columns, page),
+            limit=limit, over=over, size=size, captions=captions, url=self._transport.url,
+        )  # fmt: skip
+
+
 def paged_frames(
     transport: Transport,
     population: Mapping[str, object],
     columns: Sequence[str] | None,
     page: int,
-) -> Iterator[Frame]:
+) -> FramePages:
     """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot.
 
     Args:
@@ -175,6 +234,15 @@ def paged_frames(
     Raises:
         FramesiftServerError: The server refuses, or does not answer.
     """
+    return FramePages(transport, population, columns, page)
+
+
+def _paged(
+    transport: Transport,
+    population: Mapping[str, object],
+    columns: Sequence[str] | None,
+    page: int,
+) -> Iterator[Frame]:
     parameters = {**population, "limit": page}
     if columns is not None:
         parameters["columns"] = ",".join(columns)

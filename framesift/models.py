@@ -48,6 +48,8 @@ class Models:
         min_gap_s: float | None = None,
         seed: int = 0,
         classes: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        dry_run: bool = False,
         at: int | None = None,
     ) -> Mapping[str, Any]:
         """Add the frames that a model lacks to what it was trained on, as a new version.
@@ -61,20 +63,28 @@ class Models:
             seed: Decides between frames that are worth the same.
             classes: Names or tags of the classes that frames are chosen for; all, each by how weak
                 the model is in it, when empty.
+            drop: fkeys of frames that are left out of those chosen, of ``to_add`` or ``to_label``
+                of the same request without it; no other takes their place.
+            dry_run: Answer what would be added and listed, and save nothing.
             at: The catalog snapshot that they are of; the newest when None.
 
         Returns:
             ``dataset``, the new version, whose ["report"]["expects"] says how weak the model is in
             each class and in how many frames it was, and comes; ``validation``, the job that said
-            so; ``to_label``, fkeys; ``reasons``, why each frame was chosen, in words and numbers.
-            ``dataset`` is None where no frame was added: none was asked for, or ``nothing_added``
-            says why.
+            so; ``trained_on``, the dataset that grows, by NAME@VERSION; ``snapshot``, which as
+            ``at`` chooses the same frames again; ``to_add`` and ``to_label``, fkeys; ``reasons``,
+            why each frame was chosen, in words and numbers. ``dataset`` is None where no frame was
+            added: none was asked for, ``nothing_added`` says why, or it was a dry run, whose
+            ``unsaved`` is the report that the new version would have.
 
         Raises:
             NotFound: There is no such model.
-            InvalidQuestion: It has no finished validation, or there is nothing to add or to label.
+            InvalidQuestion: It has no finished validation, there is nothing to add or to label, or
+                a frame is dropped that is not chosen.
         """
         request: dict[str, Any] = {"frames": frames, "label": label, "seed": seed}
+        # A server of an earlier release takes neither.
+        request |= {"drop": list(drop) or None, "dry_run": dry_run or None}
         request |= {"classes": list(classes), "per_scene": per_scene, "min_gap_s": min_gap_s}
         body = {key: value for key, value in request.items() if value is not None}
         path = f"/v1/models/{quote(name, safe='')}/improvements"

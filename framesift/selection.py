@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framesift.datasets import Dataset, Datasets
+from framesift.forms.gallery import Gallery, Size
 from framesift.forms.notebook import frames_html
 from framesift.forms.optional import imported
 from framesift.forms.tables import data_frame
@@ -111,6 +112,31 @@ class Selection:
         how = {"seed": self.question.get("seed", 0), "split": split, **how}
         datasets = Datasets(self._transport)
         return datasets.create(name, question=self.question, at=self.snapshot, **how)
+
+    def show(
+        self,
+        limit: int = 24,
+        *,
+        over: str | None = "label",
+        size: Size = "medium",
+        captions: Sequence[str] = (),
+    ) -> Gallery:
+        """The first frames as a gallery for a notebook; pictures are fetched when that draws it.
+
+        Args:
+            limit: Most frames of it, 1 to 200.
+            over: What lies over each picture: "label", "prediction:MODEL", "errors:MODEL", or None.
+            size: "small", "medium" or "large": 160, 240 or 480 pixels.
+            captions: Columns and tags whose values stand below each picture: of those that the
+                frames have.
+
+        Raises:
+            ValueError: An argument has no meaning.
+        """
+        return Gallery(
+            self.sentence, len(self), self.frames, limit=limit, over=over, size=size,
+            captions=captions, url=self._transport.url,
+        )  # fmt: skip
 
     def to_arrow(self) -> "pa.Table":
         """The frames as a pyarrow.Table.

@@ -11,8 +11,8 @@ from api.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
-    "api", "benchmarks", "catalog", "framesift", "ingest", "pipeline", "query", "sample_data",
-    "tests", "training",
+    "api", "benchmarks", "catalog", "documentation", "framesift", "ingest", "pipeline", "query",
+    "sample_data", "tests", "training",
 )  # fmt: skip
 _PACKAGE = "|".join(PACKAGES)
 _PATH = re.compile(rf"(?<![\w/.-])((?:{_PACKAGE}|docs)/[\w/.-]*\w)")
@@ -30,7 +30,12 @@ PAGES = [
 
 NO_NAMES = (
     "framesift.extractors",  # a group of entry points
-    "framesift.files",  # a table of an attached catalog
+    "framesift.files",  # a table of an attached catalog, and an attribute of spans, as these
+    "framesift.bytes",
+    "framesift.dataset",
+    "framesift.job",
+    "framesift.queue_wait_s",
+    "framesift.request_id",
     "catalog.db",
     "catalog.reading",  # a method of a store
     "query.kindd",  # a question that is wrong

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from api.cli.target import home_session
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
+from catalog.traces.spans import span
 from pipeline.jobs.request import JobPaths, write_json
 from pipeline.runs.without_packages import do_without
 
@@ -41,9 +42,10 @@ def main(folder: Path, step: str, flags: Sequence[str]) -> int:
     from api.services.jobs.owners import check_begin  # with the home's stores
 
     try:
-        session = home_session()
-        check_begin(session.whole, folder.name)
-        do(session)
+        with span("job step", {"framesift.job": folder.name, "framesift.job.step": step}):
+            session = home_session()
+            check_begin(session.whole, folder.name)
+            do(session)
     except FramesiftError as error:
         line = str(error).replace("\n", " ").strip()
         sys.stderr.write(f"error: {visible(line)}\n")

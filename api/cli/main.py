@@ -42,6 +42,7 @@ _COMMANDS = {
     "preflight": "jobs.preflight:preflight",
     "scaling": "jobs.scaling:scaling",
     "improve": "jobs.improve:improve",
+    "board": "board:board",
     "trigger": "automation.trigger:trigger_app",
     "webhook": "automation.webhook:webhook_app",
     "question": "questions:question_app",
@@ -161,6 +162,8 @@ app = typer.Typer(
     name="framesift",
     cls=_Commands,
     help="Find driving frames by what is in them, and get them to training and validation jobs.",
+    epilog="New here? 'framesift demo --no-train' goes through the main job on drawn frames, and "
+    "docs/first-hour.md on to your own.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,

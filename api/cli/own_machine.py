@@ -11,6 +11,7 @@ REASONS: Mapping[str, str] = {
     "catalog": "checks, copies and backups need the catalog's keys and disks",
     "mcp": "an assistant asks a server itself, at /mcp",
     "backend": "settings of clusters stand in a file of the home: write them where that is",
+    "board": "it reads event files of jobs: run it where they lie",
     "demo": "it makes a home of its own",
 }
 """By a command's first word."""

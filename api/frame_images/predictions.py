@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from api.frame_images.pictures import both_files, class_ids_of, image_file, made
 from api.frame_images.source_file import SourceFile, open_file
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotFound
-from catalog.records.jobs import recorded_job, recorded_jobs
+from catalog.records.jobs import done_jobs_version, recorded_job, recorded_jobs
 from catalog.records.tables import Job, Source
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from ingest.labels.class_list import ClassList
@@ -34,7 +35,10 @@ _MOST_JOBS = 40
 """Jobs whose scores are read for one frame at most: of a million frames 10 ms each."""
 
 _MOST_LISTED = 200
-"""Prediction jobs whose models are offered: Find asks each time."""
+"""Prediction jobs whose models are offered."""
+
+_MODELS: WeakKeyDictionary[Workspace, tuple[tuple[int, int], list[str]]] = WeakKeyDictionary()
+"""By home, of a limited user their part of it: the version of its jobs, and their models."""
 
 _MOST_BYTES = 4 << 20
 
@@ -109,9 +113,18 @@ def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
 
 
 def models_with_predictions(workspace: Workspace) -> list[str]:
-    """Names of the models of the newest prediction jobs that are done, newest first."""
-    jobs = recorded_jobs(workspace.records, kind="predict", states=["done"], limit=_MOST_LISTED)
-    return [*dict.fromkeys(_model_of(job) for job in jobs)]
+    """Names of the models of the newest prediction jobs that are done, newest first.
+
+    They are kept until a prediction job ends or is removed: Find asks with each page.
+    """
+    records = workspace.records
+    done = done_jobs_version(records, "predict")
+    kept = _MODELS.get(workspace)
+    if kept is None or kept[0] != done:
+        jobs = recorded_jobs(records, kind="predict", states=["done"], limit=_MOST_LISTED)
+        kept = done, [*dict.fromkeys(_model_of(job) for job in jobs)]
+        _MODELS[workspace] = kept
+    return [*kept[1]]
 
 
 def predictions_of(workspace: Workspace, fkey: str, model: str | None = None) -> list[Prediction]:

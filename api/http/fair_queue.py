@@ -5,7 +5,9 @@ other. The same holds for places in the queue. So a new caller finds a slot unle
 all that they may. The queue serves callers in rotation, each in the order of their requests.
 """
 
+import math
 import threading
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -41,6 +43,7 @@ class FairQueue:
 
     Attributes:
         slots: How many requests are worked on at once.
+        granted_at: When a request last got a slot (`time.monotonic`).
     """
 
     def __init__(self, slots: int, waiting: int, retry_s: float = 5.0) -> None:
@@ -52,6 +55,7 @@ class FairQueue:
             retry_s: When a refused caller is told to try again [s].
         """
         self.slots, self._free, self._room, self._retry_s = slots, slots, waiting, retry_s
+        self.granted_at = -math.inf
         self._lock = threading.Lock()
         self._running: set[Slot] = set()
         self._held: Counter[str] = Counter()
@@ -121,6 +125,7 @@ class FairQueue:
             yield slot
 
     def _begin(self, slot: Slot) -> None:
+        self.granted_at = time.monotonic()
         self._running.add(slot)
         self._held[slot.caller] += 1
         self._free -= 1

@@ -1,6 +1,7 @@
 """Chooses the format that a client wants by its header Accept (RFC 9110, 12.5.1)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -21,6 +22,9 @@ ROW_TYPES = (JSON, *(kind for kind in MEDIA_TYPES if kind != JSON))
 VARY = {"Vary": "Accept"}
 
 _BATCH_ROWS = 2_000
+
+_PORTION_BYTES = 262_144
+"""Least size of what is sent at once, but for the last."""
 
 
 def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,11 +118,35 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
         format_: As row_format gave it.
         headers: Of the answer, beside its own.
     """
-    return StreamingResponse(
-        _pieces(format_, rows.schema, rows.to_batches(_BATCH_ROWS)),
-        media_type=CONTENT_TYPES[format_],
-        headers=VARY | (headers or {}),
-    )
+    pieces = encoded(format_, rows.schema, rows.to_batches(_BATCH_ROWS))
+    return pieces_answer(pieces, CONTENT_TYPES[format_], VARY | (headers or {}))
+
+
+def pieces_answer(pieces: Iterator[bytes], media_type: str, headers: dict[str, str]) -> Response:
+    """A text that is made piece by piece: whole where it is short, else streamed.
+
+    To send a piece costs the server 0.5 ms of CPU, so several small ones go as one.
+    """
+    parts = _portions(pieces)
+    first = next(parts, b"")
+    second = next(parts, None)
+    if second is None:
+        return Response(first, media_type=media_type, headers=headers)
+    return StreamingResponse(chain((first, second), parts), media_type=media_type, headers=headers)
+
+
+def _portions(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces joined to portions of at least _PORTION_BYTES; the last may have less."""
+    portion: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        portion.append(piece)
+        size += len(piece)
+        if size >= _PORTION_BYTES:
+            yield b"".join(portion)
+            portion, size = [], 0
+    if portion:
+        yield b"".join(portion)
 
 
 def figures(
@@ -140,12 +168,6 @@ def figures(
         return rows_answer(format_, rows(answer))
     response.headers.update(VARY)
     return answer
-
-
-def _pieces(
-    format_: Format, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> Iterator[bytes]:
-    yield from encoded(format_, schema, batches)
 
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:

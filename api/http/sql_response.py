@@ -21,6 +21,7 @@ from api.server.metrics import REFUSED, observe_query
 from api.services.statements import SqlRows
 from catalog.errors import FramesiftError, ServerBusy
 from catalog.lake.statement_watch import Cancellation
+from catalog.traces.spans import queue_wait_s
 from query.run.result_format import MEDIA_TYPES, Format, encoded
 
 _LOG = logging.getLogger(__name__)
@@ -129,7 +130,9 @@ class SqlResponse(Response):
         self, slot: Slot, client: DisconnectWatcher, scope: Scope, receive: Receive, send: Send
     ) -> None:
         try:
+            came = time.perf_counter()
             await client.granted(slot)
+            queue_wait_s.set(time.perf_counter() - came)
             if not client.gone.done() or self._task is not None:  # which ends, whoever is there
                 # Other requests have threads of their own; here every slot has one.
                 threads = CapacityLimiter(1)

@@ -10,6 +10,7 @@ roles = ["collectionadmin"]
 collections = ["munich"]
 """
 
+import logging
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from typing import Any
 
 from catalog.accounts.accounts import ROLES
 from catalog.errors import InvalidInput
+from catalog.storage.file_version import stamp_of
 from catalog.text.account_name import is_name
+
+_LOG = logging.getLogger(__name__)
 
 EVERYBODY = "*"
 """Stands for a group in which every user of the provider is."""
@@ -54,6 +58,42 @@ class GroupTable:
         roles = {role for row in held for role in row.roles}
         names = frozenset(name for row in held for name in row.collections)
         return tuple(role for role in ROLES if role in roles), names
+
+
+class GroupFile:
+    """The table of a file, read again when that changes.
+
+    Attributes:
+        table: The newest that could be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read it.
+
+        Raises:
+            InvalidInput: It cannot be read, or is none.
+        """
+        self._path = path
+        self._seen = self._tried = stamp_of(path)
+        self.table = read_group_table(path)
+
+    def look(self) -> None:
+        """Read it where it has changed since the last time, and not since the last look.
+
+        Whoever changes it may write for a while. One that cannot be used changes nothing, and the
+        log says so.
+        """
+        stamp = stamp_of(self._path)
+        rests, self._seen = stamp == self._seen, stamp
+        if not rests or stamp == self._tried:
+            return
+        self._tried = stamp
+        try:
+            self.table = read_group_table(self._path)
+        except InvalidInput as error:
+            _LOG.error("%s; the server goes on with the table before", error)
+        else:
+            _LOG.info("FRAMESIFT_OIDC_GROUPS=%s: read again", self._path)
 
 
 def read_group_table(path: Path) -> GroupTable:

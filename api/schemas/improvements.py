@@ -1,10 +1,12 @@
 """Improvements of a model's training data as JSON."""
 
+from typing import Any
+
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import Schema
 from api.schemas.datasets import EXAMPLE_FKEY, DatasetBody
-from catalog.text.bounded import Few, Name
+from catalog.text.bounded import Few, Many, Name, Text
 from query.sets.min_gap import MIN_GAP_S
 
 _MOST_FRAMES = 1_000_000
@@ -47,6 +49,15 @@ class NewImprovement(Schema):
     seed: int = Field(
         default=0, ge=0, description="Decides between frames that are worth the same."
     )
+    drop: Many[Text] = Field(
+        default=(),
+        description="fkeys of frames that are left out of those chosen, of to_add or to_label of "
+        "the same request without it; no other takes their place.",
+        examples=[[EXAMPLE_FKEY]],
+    )
+    dry_run: bool = Field(
+        default=False, description="Answer what would be added and listed, and save nothing."
+    )
 
 
 class FrameReason(Schema):
@@ -78,6 +89,14 @@ class ImprovementBody(Schema):
     validation: str = Field(
         description="The job whose report said where it is weak.", examples=["validate-bikes-2"]
     )
+    trained_on: str = Field(
+        description="The dataset that the model was trained on.", examples=["bikes@1"]
+    )
+    snapshot: int = Field(
+        description="The catalog snapshot that frames were chosen from; as at, it has the same "
+        "ones chosen again.",
+        examples=[7],
+    )
     dataset: DatasetBody | None = Field(
         description="The new version, null where no frame was added; report.expects says of each "
         "class how weak the model is in it, and in how many frames of the split it was, and comes."
@@ -86,6 +105,16 @@ class ImprovementBody(Schema):
         default=None,
         description="Why there is no new version, where frames were asked for.",
         examples=[None],
+    )
+    unsaved: dict[str, Any] | None = Field(
+        default=None,
+        description="Of a dry run, the report that the new version would have.",
+        examples=[None],
+    )
+    to_add: list[str] = Field(
+        description="fkeys of the labelled frames that were added, or would be; those first that "
+        "add most.",
+        examples=[[EXAMPLE_FKEY]],
     )
     to_label: list[str] = Field(
         description="fkeys of unlabelled frames that are most worth a label.",

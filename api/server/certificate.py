@@ -11,12 +11,12 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from catalog.storage.file_version import Stamp, stamp_of
+
 LOOK_S = 2.0
 """Between two looks at the files; they are read when they were the same at two looks."""
 
 _LOG = logging.getLogger(__name__)
-
-_Stamp = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class Certificate:
@@ -82,14 +82,5 @@ def _ends(certificate: Path) -> datetime:
     return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
 
 
-def _stamp(files: Sequence[Path]) -> _Stamp:
-    """What changes with the files, also where they are links to others."""
-    return tuple(map(_stamp_of, files))
-
-
-def _stamp_of(file: Path) -> tuple[int, int, int, int] | None:
-    try:
-        stat = file.stat()
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size
+def _stamp(files: Sequence[Path]) -> tuple[Stamp, ...]:
+    return tuple(map(stamp_of, files))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from typing import Any, Literal
 
-from api.server.request_id import request_id
+from api.server.request_id import request_id, trace_id
 from catalog.text.visible_text import visible, visible_lines
 
 LogFormat = Literal["json", "text"]
@@ -44,7 +44,7 @@ def logging_to_stderr(format_: LogFormat, level: LogLevel) -> Iterator[None]:
 
 class _BoundedHandler(QueueHandler):
     def emit(self, record: logging.LogRecord) -> None:
-        record.request_id = request_id.get()
+        record.request_id, record.trace_id = request_id.get(), trace_id.get()
         super().emit(record)
 
     def enqueue(self, record: logging.LogRecord) -> None:
@@ -64,6 +64,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
         "logger": record.name,
         "message": record.getMessage(),
         "request_id": getattr(record, "request_id", ""),
+        "trace_id": getattr(record, "trace_id", ""),
         **getattr(record, "fields", {}),
     }
 
@@ -89,6 +90,7 @@ class TextLines(logging.Formatter):
         del fields["process"], fields["logger"]
         time, level, message = (fields.pop(name) for name in ("time", "level", "message"))
         # As in JSON: a name that somebody chose must not look like a line of its own.
+        fields["trace_id"] = fields.pop("trace_id")  # last: it is long
         rest = (f"{name}={json.dumps(value)}" for name, value in fields.items() if value != "")
         line = visible(" ".join([time, level, message, *rest]))
         if not record.exc_info:

@@ -29,13 +29,19 @@ class ProxyUser:
         await self._app(scope, receive, send)
 
 
-def behind_proxies(app: ASGIApp, settings: Settings) -> ASGIApp:
+def behind_proxies(app: ASGIApp, settings: Settings, *, authenticates: bool = True) -> ASGIApp:
     """An application that believes trusted proxies what they say of clients, and of users.
 
     Raises:
-        InvalidInput: A header for users is set without proxies that may send it.
+        InvalidInput: A header for users is set without proxies that may send it, or for a server
+            that does not authenticate.
     """
     proxies, header = settings.trusted_proxies, settings.trusted_user_header
+    if header and not authenticates:
+        raise InvalidInput(
+            f"FRAMESIFT_TRUSTED_USER_HEADER={header} with --no-auth: everybody may do everything, "
+            "whoever a proxy names; unset it, or leave --no-auth out"
+        )
     if header and (not proxies or "*" in proxies):
         raise InvalidInput(
             f"FRAMESIFT_TRUSTED_USER_HEADER={header}: name the addresses of the proxies that send "

@@ -241,7 +241,7 @@ def config_of(serving: Serving, app: object, protocol: object = "h11") -> uvicor
             Spectrum Discover compare.
     """
     return uvicorn.Config(
-        behind_proxies(app, serving.settings),  # type: ignore[arg-type]
+        behind_proxies(app, serving.settings, authenticates=serving.authenticates),  # type: ignore[arg-type]
         http=protocol,  # type: ignore[arg-type]
         ws="none",
         # Not uvicorn's default, by which every program of this machine says who it is.

@@ -11,6 +11,7 @@ from catalog.frames.catalog_info import info
 from catalog.lake.metadata.own_tables import commits
 from catalog.lake.snapshots import log
 from catalog.maintenance.automatic import Uncompacted, uncompacted
+from catalog.maintenance.last_backup import last_backup
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:
@@ -55,3 +56,7 @@ class Snapshots(Service):
     def list(self, limit: int = 20) -> builtins.list[SnapshotBody]:
         """The newest, newest first."""
         return [SnapshotBody.of(one) for one in log(self._session.whole.whole_catalog, limit)]
+
+    def last_backup(self) -> datetime | None:
+        """When the state was read that the home's last backup holds, naive UTC; None for none."""
+        return last_backup(self._session.whole.home)

@@ -67,6 +67,7 @@ class Session(Call):
         job: str | None = None,
         errors: bool = False,
         classes: Sequence[str] | None = None,
+        taken_for: Sequence[str] | None = None,
         format: "Format" = "png",  # noqa: A002
     ) -> bytes:
         """A model's prediction over a frame's camera image, encoded."""
@@ -74,7 +75,8 @@ class Session(Call):
         from api.frame_images.predictions import PredictionChoice
 
         some = ",".join(classes) if classes is not None else None
-        choice = PredictionChoice(model, job, errors, classes=some)
+        taken = ",".join(taken_for) if taken_for else None
+        choice = PredictionChoice(model, job, errors, classes=some, taken_for=taken)
         return self.pictures.prediction(fkey, choice, Look(format)).made()
 
     @cached_property

@@ -234,11 +234,19 @@ class Tags(Service):
         rows = ([fkey, *values.values()] for fkey in dict.fromkeys(fkeys))
         return self._write(tables.pop(), values, rows)
 
-    def restore(self, fkeys: Sequence[str], tags: Sequence[str], *, at: int) -> ImportBody:
+    def restore(
+        self, fkeys: Sequence[str], tags: Sequence[str], *, at: int, unless_changed_since: int
+    ) -> tuple[int, int]:
         """Give frames the values of tags back that they had in an older snapshot, in one commit.
 
         Args:
             tags: Of one family; one that the snapshot has not yet is taken from the frames.
+            at: The older snapshot.
+            unless_changed_since: A frame that has another value of one of the tags than in this
+                snapshot keeps what it has.
+
+        Returns:
+            How many frames have these values again, and how many keep what they have.
 
         Raises:
             InvalidInput: No frame, no tag, or tags of several families.
@@ -248,11 +256,20 @@ class Tags(Service):
         if not fkeys or len(tables) != 1:
             raise InvalidInput("restore: expected a frame or more, and tags of one family")
         known = [tag for tag in dict.fromkeys(tags) if tag in families]
-        before = {tag: self._texts_at(tag, fkeys, at) for tag in known}
-        rows = (
-            [fkey, *(before[tag].get(fkey, "") for tag in known)] for fkey in dict.fromkeys(fkeys)
+        now = self._workspace.catalog.snapshot()
+        before, then, current = (
+            {tag: self._texts_at(tag, fkeys, number) for tag in known}
+            for number in (at, unless_changed_since, now)
         )
-        return self._write(tables.pop(), known, rows)
+        unchanged = [
+            fkey
+            for fkey in dict.fromkeys(fkeys)
+            if all(then[tag].get(fkey) == current[tag].get(fkey) for tag in known)
+        ]
+        rows = ([fkey, *(before[tag].get(fkey, "") for tag in known)] for fkey in unchanged)
+        if unchanged:
+            self._write(tables.pop(), known, rows)
+        return len(unchanged), len({*fkeys}) - len(unchanged)
 
     def _write(
         self, family: str, tags: Collection[str], rows: Iterable[Sequence[str]]

@@ -63,13 +63,16 @@ def let_in(records: RecordStore, known: ProviderUser, rights: Rights | None) -> 
     if rights is None or not (user or rights.roles):
         raise _without_rights(known.name or known.subject)
     with records.session() as session:
-        user = session.scalar(_query(known))
+        user = session.scalar(_query(known))  # another process may have made it meanwhile
         note = "changed" if user is not None else "made"
         user = user or _made(session, known, rights.roles)
         roles = list(rights.roles) or [LEAST_ROLE]
-        if user.roles != roles:
+        has_roles = user.roles == roles
+        if not has_roles:
             user.roles = roles
-        _assign(session, user, rights)
+        has_collections = not _assign(session, user, rights)
+        if note == "changed" and has_roles and has_collections and rights.roles:
+            return user, ""
         if not rights.roles:
             ours = (Token.user_id == user.id, Token.name.is_(None))
             session.execute(delete(Token).where(*ours))
@@ -132,16 +135,19 @@ def _made(session: Session, known: ProviderUser, roles: Sequence[str]) -> User:
     return user
 
 
-def _assign(session: Session, user: User, rights: Rights) -> None:
+def _assign(session: Session, user: User, rights: Rights) -> bool:
+    """Give and withdraw collections; whether some were."""
+    is_changed = False
     for collection in session.scalars(_collections(rights.managed)):
         assigned = session.get(CollectionUser, (collection.id, user.id))
         if (assigned is not None) == (collection.name in rights.collections):
             continue
-        collection.version = new_version()
+        collection.version, is_changed = new_version(), True
         if assigned is not None:
             session.delete(assigned)
         else:
             session.add(CollectionUser(collection_id=collection.id, user_id=user.id))
+    return is_changed
 
 
 def _collections(names: Names[str]) -> Select[Collection]:

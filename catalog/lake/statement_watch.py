@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import duckdb
 
 from catalog.errors import SqlError
+from catalog.traces.spans import Span, begin, queue_wait_s
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,17 +108,25 @@ class StatementWatch:
         self._cursor, self._timeout_s, self._cancellation = cursor, timeout_s, cancellation
         self._began, self.look_at = began, 0.0
         self._over = False
+        self._span = Span()
 
     def __enter__(self) -> "StatementWatch":
         if self._cancellation.cancelled:
             raise self._ended()
         began = time.monotonic() if self._began is None else self._began
         self.look_at = began + self._timeout_s
+        waited_s = round(queue_wait_s.get(), 6)
+        self._span = begin(
+            "statement", {"db.system.name": "duckdb", "framesift.queue_wait_s": waited_s}
+        )
         _WATCHER.add(self)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _WATCHER.remove(self)
+        if kind is not None and kind is not GeneratorExit:  # who reads no further is done
+            self._span.fail(kind.__name__)
+        self._span.end()
 
     def look(self, now: float) -> float:
         """Interrupt where it is time to; ``look_at`` then."""

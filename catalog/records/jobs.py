@@ -93,6 +93,18 @@ def job_counts(records: Records) -> dict[tuple[str, str], int]:
     return {(kind, state): number for kind, state, number in counted}
 
 
+def done_jobs_version(records: Records, kind: str) -> tuple[int, int]:
+    """The number of the jobs of a kind that are done, and the sum of their ids.
+
+    It differs once another is done, or one is removed.
+    """
+    where, values = jobs_of_user(records)
+    done = all_of(where, "state = 'done'", "kind = :kind")
+    counted = f"SELECT count(*), coalesce(sum(id), 0) FROM jobs WHERE {done}"
+    ((number, of_all),) = records.rows(counted, **values, kind=kind)
+    return int(number), int(of_all)
+
+
 def jobs_of_user(records: Records) -> Conditions:
     """Jobs; a limited user's own, as long as they see its dataset whole: jobs log files."""
     if not records.user:

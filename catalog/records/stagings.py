@@ -8,6 +8,7 @@ from catalog.errors import FramesiftError, NotFound, StagingCancelled
 from catalog.records.datasets import ids_of_complete
 from catalog.records.kinds import STAGINGS
 from catalog.records.reading import Records, all_of, ids_in
+from catalog.traces.spans import span
 
 if TYPE_CHECKING:  # reading does without SQLAlchemy
     from catalog.records.store import RecordStore
@@ -20,8 +21,19 @@ _LONGEST_ERROR = 4_096
 def staging_recorded(records: "RecordStore", dataset: "Dataset", cache: str) -> "Iterator[Staging]":
     """The record of a staging, which the block fills in: done at its end, or failed with its error.
 
-    One that a user cancelled, or that is interrupted, leaves none.
+    One that a user cancelled, or that is interrupted, leaves none. Where traces are on, each is a
+    span.
     """
+    with span("staging", {"framesift.dataset": f"{dataset.name}@{dataset.version}"}) as traced:
+        with _recorded(records, dataset, cache) as staging:
+            yield staging
+        traced.set(
+            {"framesift.files": staging.files_copied, "framesift.bytes": staging.bytes_copied}
+        )
+
+
+@contextmanager
+def _recorded(records: "RecordStore", dataset: "Dataset", cache: str) -> "Iterator[Staging]":
     from catalog.records.tables import Staging
 
     staging = Staging(

@@ -9,6 +9,7 @@ Beside it goes the size. This module is a leaf of the standard library.
 
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 SIZE_ALONE = "size"
 
@@ -18,6 +19,19 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the c
 def version_of(status: os.stat_result) -> str:
     """The version of a file of this machine, or of a file system mounted on it."""
     return f"mtime:{status.st_mtime_ns // 1000}"
+
+
+Stamp = tuple[int, int, int, int] | None
+"""What changes with a file, also where it is a link to another one; None where it is not there."""
+
+
+def stamp_of(path: Path) -> Stamp:
+    """A file's stamp now: of what a process reads again when it changes."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 def listed_version(etag: str, modified: datetime) -> str:

@@ -22,8 +22,11 @@ cat >"$made/s3_identities.json" <<END
   "credentials": [{"accessKey": "$id", "secretKey": "$key"}]}]}
 END
 printf '%s' "$(random)" >"$made/grafana_password"
-# Prometheus' token: `framesift token create` prints it, once the server runs (docs/deploy.md).
+printf '%s' "$(random)" >"$made/jupyter_token"
+# Tokens of Prometheus and of notebooks: `framesift token create` prints them, once the server runs
+# (docs/deploy.md).
 : >"$made/metrics_token"
+: >"$made/notebook_token"
 mv "$made" "$folder"
 trap - EXIT
 echo "made $folder"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import NothingToAdd
+from catalog.errors import InvalidInput, NothingToAdd
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from catalog.records.tables import Dataset
@@ -67,6 +67,8 @@ class Improvement:
     """Tags of the classes that frames are chosen for; all that it is weak in when empty."""
     rule: str = COVER
     """COVER; SPREAD of versions that 0.2.0 made, whose records name none."""
+    dropped: tuple[str, ...] = ()
+    """fkeys that are left out of the frames that the other settings choose."""
 
     @classmethod
     def of_record(cls, stored: Mapping[str, Any]) -> "Improvement":
@@ -80,6 +82,8 @@ class Improvement:
         stored = asdict(self)
         if self.rule == SPREAD:
             del stored["rule"], stored["classes"]
+        if not self.dropped:
+            del stored["dropped"]
         return stored
 
     @property
@@ -132,6 +136,7 @@ def improve_dataset(
         The new version; and the fkeys that were added, those that add most first, with reasons.
 
     Raises:
+        InvalidInput: A frame is dropped that is not chosen.
         NothingToAdd: No frame is left, or none that is expected to help.
     """
     content, report, proposed = improved_content(stores, dataset, improvement, held_splits, at)
@@ -167,6 +172,7 @@ def improved_content(
         )
         if not proposed:
             raise NothingToAdd(_why_nothing(dataset, improvement, len(pool), left_out))
+        proposed = _kept(dataset, proposed, improvement.dropped)
         chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
         rows, classes = frames_of(snapshot, np.sort(chosen))
         number = snapshot.number
@@ -184,6 +190,7 @@ def improved_content(
         "method": "improve",
         "wanted": improvement.frames,
         "added": len(added),
+        "dropped": len(improvement.dropped),
         "pool": pool.num_rows,
         "left_out_as_too_near": left_out,
         "scenes": len(pc.unique(added.frames["scene"])),
@@ -218,6 +225,32 @@ def frames_to_label(
         chosen = np.array([one.fkey_hash for one in proposed], np.uint64)
         rows, _ = frames_of(snapshot, np.sort(chosen))
     return _with_fkeys(rows, proposed)
+
+
+def _kept(
+    dataset: Dataset, proposed: list[ProposedFrame], dropped: Sequence[str]
+) -> list[ProposedFrame]:
+    """The frames that are not dropped.
+
+    Raises:
+        InvalidInput: A frame is dropped that is not among them.
+        NothingToAdd: All are dropped.
+    """
+    hash_of = dict(zip(dropped, hashes_of([*dropped]).tolist(), strict=True))
+    chosen = {one.fkey_hash for one in proposed}
+    if strange := [fkey for fkey, fkey_hash in hash_of.items() if fkey_hash not in chosen]:
+        raise InvalidInput(
+            f"drop {strange[0]}: it is not among the {len(proposed):,} frames that are chosen; "
+            "drop none but those that the same request names without drop"
+        )
+    left_out = {*hash_of.values()}
+    kept = [one for one in proposed if one.fkey_hash not in left_out]
+    if not kept:
+        raise NothingToAdd(
+            f"dataset {dataset.name}: all {len(proposed):,} frames that are chosen are dropped; "
+            "keep one, or ask for more"
+        )
+    return kept
 
 
 def _spread(pool: pa.Table, classes: ClassPixels, improvement: Improvement) -> list[ProposedFrame]:

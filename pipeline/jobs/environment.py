@@ -35,7 +35,7 @@ _SECRET = re.compile("TOKEN|SECRET|PASSW|JWT|CREDENTIAL|PRIVATE|KEY", re.IGNOREC
 _LOGIN = re.compile("://[^/@]+@")
 """Pattern of values that have a login: postgresql://user:password@host, https://token@host."""
 
-_OF_THE_HOME = ("FRAMESIFT_*", "PG*", "SSL_CERT_*", "REQUESTS_CA_BUNDLE")
+_OF_THE_HOME = ("FRAMESIFT_*", "PG*", "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "OTEL_*")
 _OF_A_NEED: Mapping[Need, tuple[str, ...]] = {
     "catalog": ("FRAMESIFT_CATALOG_METADATA", "AWS_*", "*_PROXY", "*_proxy"),
     "sources": ("FRAMESIFT_SECRET_KEY", "AWS_*", "*_PROXY", "*_proxy", "DASK_*"),

@@ -10,6 +10,7 @@ from typing import Any
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task
+from catalog.traces.spans import span, traceparent
 from catalog.values import now
 from pipeline.job_state import FINISHED
 from pipeline.jobs.accounting.quotas import check_quota, ranks_of
@@ -24,6 +25,7 @@ from pipeline.jobs.resources import Resources, asked_resources
 from pipeline.jobs.work import Work
 from pipeline.jobs.workflow.moves import (
     ASKED,
+    TRACEPARENT,
     add_task,
     attempt_name,
     current,
@@ -69,6 +71,13 @@ def submit(records: RecordStore, queue: JobQueue, make_plan: Callable[[], Plan])
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
+    with span("job order") as ordered:
+        job = _submitted(records, queue, make_plan)
+        ordered.set({"framesift.job": job.name, "framesift.job.kind": job.kind})
+    return job
+
+
+def _submitted(records: RecordStore, queue: JobQueue, make_plan: Callable[[], Plan]) -> Job:
     while True:
         plan = make_plan()
         check_plan(records, queue, plan)
@@ -242,7 +251,11 @@ def _records_of(records: RecordStore, queue: JobQueue, plan: Plan) -> tuple[Job,
         backend=plan.backend,
         state="pending",
         dataset_id=None if plan.dataset is None else plan.dataset.id,
-        request={**request.to_json(), **({ASKED: dict(plan.asked)} if plan.asked else {})},
+        request={
+            **request.to_json(),
+            **({ASKED: dict(plan.asked)} if plan.asked else {}),
+            **({TRACEPARENT: parent} if (parent := traceparent()) else {}),
+        },
         paths={"folder": str(folder), "logs": str(plan.paths.logs)},
         owner=records.user,
         user=queue.user or records.user,

@@ -147,6 +147,8 @@ class _Fetch:
         columns = ", ".join(map(_quoted, self.columns))
         if LABEL_SIZE in self.relation.columns:
             condition = f"({condition}) AND {self.relation.has_label}"
+            # As a part of fkey, which is read anyway: it lies uncompressed, and filename does not.
+            columns = columns.replace('"filename"', 'image_file AS "filename"')
             statement = self._of_frames(columns, condition, by, limit)
             return KeptRows.of(execute(self.snapshot, statement, values))
         first = self.relation.listed() if limit is not None and limit <= _FEW else None

@@ -216,23 +216,34 @@ def test_a_statement_that_waits_too_long_for_its_slot(catalogued: Path, tmp_path
 
 
 def test_a_slot_of_facets_rests_while_statements_run() -> None:
-    """For as long as its work took; at once where nobody asks by SQL, and other slots always."""
+    """Four times as long as its work took, also just after one; other slots, and alone, never."""
 
     async def released() -> None:
         statements, facets = FairQueue(2, 2), FairQueue(1, 4)
         scope = {"app": SimpleNamespace(state=SimpleNamespace(statements=statements))}
+
+        async def rested() -> float:
+            release = release_of(facets.enter("anna"), "facets", scope)
+            await asyncio.sleep(0.1)
+            release()
+            release()
+            assert facets.running == 1
+            began = time.monotonic()
+            while facets.running:
+                await asyncio.sleep(0.01)
+            return time.monotonic() - began
+
         release_of(facets.enter("anna"), "facets", scope)()
         assert facets.running == 0
         statement = statements.enter("bert")
         release_of(facets.enter("anna"), "selection", scope)()
         assert facets.running == 0
-        release = release_of(facets.enter("anna"), "facets", scope)
-        await asyncio.sleep(0.2)
-        release()
-        release()
-        assert facets.running == 1
-        while facets.running:
-            await asyncio.sleep(0.01)
+        assert await rested() > 0.3
         statement.release()
+        statements.enter("bert").release()
+        assert await rested() > 0.3
+        statements.granted_at -= 1.0
+        release_of(facets.enter("anna"), "facets", scope)()
+        assert facets.running == 0
 
     asyncio.run(asyncio.wait_for(released(), 300))

@@ -159,7 +159,15 @@ def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_
     assert job["metrics"]["trained_frames"] == 0
     remembered = ask(home, *command, "told-2", "held", *more, "--trained-on", "held")
     assert remembered["metrics"]["trained_frames"] == len(frames)
+    dry = framesift(home, "improve", "told", "--frames", "3", "--dry-run")
+    assert "taught@1 would get 3 frames more" in dry.stdout
+    proposal = ask(home, "improve", "told", "--frames", "3", "--dry-run")
+    assert proposal["dataset"] is None
+    assert all(fkey in dry.stdout.replace("\n", "") for fkey in proposal["to_add"])
+    run = framesift(home, "improve", "told", "--frames", "3", "--train", "--dry-run")
+    assert "goes without --dry-run" in run.stderr
     improved = ask(home, "improve", "told", "--frames", "3")
+    assert improved["to_add"] == proposal["to_add"]
     assert (improved["model"], improved["validation"]) == ("told", job["name"])
     assert (improved["dataset"]["version"], improved["dataset"]["report"]["added"]) == (2, 3)
     asked = question_of(home, job["name"])
@@ -173,6 +181,10 @@ def test_a_model_is_improved_by_what_its_predictions_lack(catalogued: Path, tmp_
     run = framesift(home, "improve", "told", "--frames", "3", "--train")
     assert run.returncode == 1
     assert "told" in run.stderr
+    dropped, *kept = proposal["to_add"]
+    at = str(proposal["snapshot"])
+    told = ask(home, "improve", "told", "--frames", "3", "--at", at, "--drop", dropped)
+    assert (told["to_add"], told["dataset"]["report"]["dropped"]) == (kept, 1)
     run = framesift(home, "improve", "toll", "--frames", "3")
     assert "expected the name of a training job" in run.stderr
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.maintenance.last_backup import last_backup
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import FRAMES, open_home
 
@@ -95,6 +96,12 @@ def test_backup_and_restore(home: Path, tmp_path: Path) -> None:
         question,
     )
     snapshot = json.loads(backup[1])["snapshot"]
+    # Of the one that was made, not of the one that was refused.
+    recorded = json.loads((home / "last-backup.json").read_text())
+    assert (recorded["snapshot"], recorded["target"]) == (snapshot, str(target))
+    made = last_backup(home)
+    assert made is not None
+    assert f"{made.isoformat()}Z" == json.loads(backup[1])["made"]
     assert (again[0], again[2].count("\n")) == (1, 1)
     assert "already exists" in again[2]
     restored, twice, answered, sources, nothing = several(
@@ -106,6 +113,7 @@ def test_backup_and_restore(home: Path, tmp_path: Path) -> None:
         ["catalog", "restore", str(tmp_path / "nothing")],
     )
     assert restored[0] == 0, restored
+    assert last_backup(new) is None
     assert f"snapshot {snapshot}, made " in restored[1]
     assert (twice[0], twice[2].count("\n")) == (1, 1)
     assert answered[1] == refused[1]

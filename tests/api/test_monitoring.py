@@ -1,12 +1,17 @@
-"""What deploy/prometheus and deploy/grafana name is in /metrics, documented, and understood."""
+"""What deploy/prometheus and deploy/grafana name is in /metrics, documented, and understood.
+
+`curl .../metrics | python -m tests.api.test_monitoring` writes the table into docs/serving.md; of a
+server with TLS and a cache, which has all of them.
+"""
 
 import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +22,13 @@ from cryptography import x509
 
 from api.server.self_signed import self_signed
 from catalog.accounts import tokens, users
+from catalog.maintenance.backup import Backup
+from catalog.maintenance.last_backup import record_backup
 from catalog.records.sources import add_source, recorded_source
-from catalog.records.tables import Source
+from catalog.records.tables import Job, Source
 from ingest.scan import scan_record
 from ingest.scan.scan_counts import ScanCounts
+from pipeline.jobs.request import write_json
 from tests.api.servers import serving, wait_until
 from tests.ingest.s3_server import free_port
 from tests.pipeline.homes import copy_home, open_home
@@ -36,6 +44,17 @@ RULES: list[dict[str, Any]] = [
 ALERTS = [rule for rule in RULES if "alert" in rule]
 _METRIC = re.compile(r"(?<![\w:])((?:framesift|process)_\w+)")
 
+OF_DCGM = frozenset(
+    "DCGM_FI_DEV_" + name
+    for name in (
+        "SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_TEMP", "POWER_USAGE",
+        "TOTAL_ENERGY_CONSUMPTION", "PCIE_REPLAY_COUNTER", "GPU_UTIL", "MEM_COPY_UTIL", "ENC_UTIL",
+        "DEC_UTIL", "XID_ERRORS", "FB_FREE", "FB_USED",
+    )
+)  # fmt: skip
+"""Metrics that dcgm-exporter has without settings of its own: etc/default-counters.csv of
+https://github.com/NVIDIA/dcgm-exporter, at commit 00d6d34."""
+
 needs_prometheus = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="Prometheus (Debian: prometheus) is not installed"
 )
@@ -50,7 +69,10 @@ def panels_of(dashboard: Path) -> list[dict[str, Any]]:
 def asked_by_dashboards() -> list[str]:
     """The expressions of all panels, with Grafana's variables replaced."""
     return [
-        target["expr"].replace("$__rate_interval", "5m").replace("$instance", ".*")
+        target["expr"]
+        .replace("$__rate_interval", "5m")
+        .replace("$instance", ".*")
+        .replace("$name", ".*")
         for dashboard in DASHBOARDS
         for panel in panels_of(dashboard)
         for target in panel["targets"]
@@ -78,7 +100,7 @@ def run(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with a cache, running scans of two sources, and a watch of one of these."""
+    """A home with a cache, scans of two sources, a watch of one, a backup, and trainings."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("monitored"))
     (home / "cache").mkdir()
     workspace = open_home(home)
@@ -102,8 +124,38 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         scan_record.update(
             workspace.records, scan_record.begin(workspace.records, source, kind), counts
         )
+    with workspace.records.session() as session:
+        session.add_all(jobs_in(home))
     workspace.close()
+    record_backup(home, Backup(7, MADE, 3, 4711), Path("/backups/monday.tar"))
     return home
+
+
+MADE = datetime.now(UTC).replace(tzinfo=None, microsecond=0) - timedelta(hours=1)
+
+
+def jobs_in(home: Path) -> list[Job]:
+    """Records and folders of jobs of a backend that nobody asks."""
+    jobs = []
+    for name, state, backend, metrics in (
+        ("city", "running", "slurm", {"loss": 0.5, "miou": 0.25, "images_per_s": 12.5, "step": 40}),
+        ("city-2", "running", "local", {"loss": float("nan"), "step": 3, "miou": "good"}),
+        ("old", "done", "local", {"loss": 0.1, "miou": 0.9, "images_per_s": 99.0, "step": 100}),
+    ):
+        folder = home / "jobs" / name
+        (folder / "model").mkdir(parents=True)
+        begun = [{"host": "node-0"}, {"host": f"of-{name}"}]
+        write_json(folder / "model" / "run.json", {"begun": begun})
+        if backend == "local":
+            write_json(folder / "status.json", {"state": state, "hosts": ["here"]})
+        jobs.append(
+            Job(
+                name=name, kind="train", backend=backend, state=state, metrics=metrics,
+                request={}, paths={"folder": str(folder)}, handle="framesift-1:4711,4712",
+                owner="", user="anna", account="", created=MADE,
+            )
+        )  # fmt: skip
+    return jobs
 
 
 @pytest.fixture(scope="module")
@@ -120,14 +172,33 @@ def metrics(home: Path, certificate: tuple[Path, Path]) -> str:
         return httpx.get(f"{url}/metrics", verify=False, timeout=120).text
 
 
+PAGE, BEGIN, END = (
+    ROOT / "docs" / "serving.md",
+    "<!-- metrics: begin -->\n",
+    "<!-- metrics: end -->",
+)
+
+
+def listed(metrics: str) -> str:
+    """The table of docs/serving.md: name, kind and words of each metric that a server has."""
+    words = dict(re.findall(r"^# HELP (framesift_\w+) (.*)$", metrics, re.MULTILINE))
+    kinds = dict(re.findall(r"^# TYPE (framesift_\w+) (\w+)$", metrics, re.MULTILINE))
+    rows = [
+        f"| `{name}` | {kinds[name]} | {words[name]} |\n"
+        for name in sorted(words)
+        if not name.endswith("_created")
+    ]
+    return "".join(["| metric | | |\n|---|---|---|\n", *rows])
+
+
 def test_every_metric_is_documented(metrics: str) -> None:
-    """docs/serving.md lists the metrics that a server has, and no others."""
-    page = (ROOT / "docs" / "serving.md").read_text("utf-8")
-    rows = re.findall(r"^\| (`framesift_.*?`) \|", page, re.MULTILINE)
-    documented = re.findall(r"`(framesift_\w+)`", " ".join(rows))
-    assert sorted(documented) == sorted(
-        name for name in families(metrics) if name.startswith("framesift_")
+    """docs/serving.md has the words of the metrics that a server has, and no others."""
+    table = listed(metrics)
+    assert len(re.findall("^.*`framesift_", table, re.MULTILINE)) == len(
+        [name for name in families(metrics) if name.startswith("framesift_")]
     )
+    between = PAGE.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert between == table, "run: curl .../metrics | python -m tests.api.test_monitoring"
 
 
 def test_rules_and_dashboards_name_metrics_that_exist(metrics: str) -> None:
@@ -135,7 +206,10 @@ def test_rules_and_dashboards_name_metrics_that_exist(metrics: str) -> None:
     known = families(metrics)
     recorded = {rule["record"] for rule in RULES if "record" in rule}
     expressions = [*(rule["expr"] for rule in RULES), *asked_by_dashboards()]
-    assert len(expressions) > 60
+    assert len(expressions) > 90
+    dcgm = {name for each in expressions for name in re.findall(r"\bDCGM_\w+", each)}
+    assert len(dcgm) > 4
+    assert dcgm <= OF_DCGM
     for expression in expressions:
         named = {name.removesuffix("_bucket") for name in _METRIC.findall(expression)}
         assert named <= known, expression
@@ -157,8 +231,25 @@ def test_figures_of_scans_disk_certificate_and_compactions(
     (expiry,) = samples(metrics, "framesift_certificate_expiry_timestamp_seconds").values()
     written = x509.load_pem_x509_certificate(certificate[0].read_bytes())
     assert expiry == written.not_valid_after_utc.timestamp()
+    (backup,) = samples(metrics, "framesift_last_backup_timestamp_seconds").values()
+    assert backup == MADE.replace(tzinfo=UTC).timestamp()
     compactions = samples(metrics, "framesift_compactions_total")
     assert compactions == {'end="done"': 0, 'end="failed"': 0}
+
+
+def test_gauges_of_running_jobs(metrics: str) -> None:
+    """Figures that are numbers, of jobs that run; machines by runner or record, Slurm's numbers."""
+    city, city_2 = 'kind="train",name="city"', 'kind="train",name="city-2"'
+    assert samples(metrics, "framesift_job_loss") == {city: 0.5}
+    assert samples(metrics, "framesift_job_miou") == {city: 0.25}
+    assert samples(metrics, "framesift_job_images_per_second") == {city: 12.5}
+    assert samples(metrics, "framesift_job_step") == {city: 40, city_2: 3}
+    assert samples(metrics, "framesift_job_host").keys() == {
+        'host="of-city",name="city"', 'host="here",name="city-2"',
+    }  # fmt: skip
+    assert samples(metrics, "framesift_job_scheduler_id").keys() == {
+        'hpc_job="4711",name="city"', 'hpc_job="4712",name="city"',
+    }  # fmt: skip
 
 
 def test_alerts_say_what_to_do() -> None:
@@ -185,10 +276,12 @@ def test_dashboards_can_be_imported() -> None:
     boards = [json.loads(path.read_text("utf-8")) for path in DASHBOARDS]
     assert len({board["uid"] for board in boards}) == len(boards) == 3
     assert len({board["title"] for board in boards}) == 3
+    jobs = json.loads((GRAFANA / "jobs.json").read_text("utf-8"))["uid"]
     for board in boards:
         assert board["schemaVersion"] == 38
         kinds = {variable["name"]: variable["type"] for variable in board["templating"]["list"]}
-        assert kinds == {"datasource": "datasource", "instance": "query"}
+        of_jobs = {"name": "query"} if board["uid"] == jobs else {}
+        assert kinds == {"datasource": "datasource", "instance": "query", **of_jobs}
         ids = [panel["id"] for panel in board["panels"]]
         assert len(set(ids)) == len(ids) > 10
         cells: list[tuple[int, int]] = []
@@ -290,3 +383,9 @@ def test_a_prometheus_scrapes_a_server(
             assert sorted(series["value"][1] for series in scans) == ["3.5", "5.5"]
             for expression in asked_by_dashboards():
                 values(expression)
+
+
+if __name__ == "__main__":
+    before, begin, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{begin}{listed(sys.stdin.read())}{END}{after}", "utf-8")

@@ -76,3 +76,12 @@ def test_the_header_needs_proxies(team: Path) -> None:
         done = framesift(team, "serve", "--port", "0", variables=variables)
         assert done.returncode == 1
         assert "FRAMESIFT_TRUSTED_PROXIES" in done.stderr
+
+
+def test_the_header_needs_a_server_that_asks_who_they_are(team: Path) -> None:
+    """With --no-auth it would be ignored: the server refuses it, also behind a trusted proxy."""
+    for variables in (PROXIES, PROXIES | {"FRAMESIFT_TRUSTED_PROXIES": "10.0.0.1"}):
+        done = framesift(team, "serve", "--no-auth", "--port", "0", variables=variables)
+        assert done.returncode == 1
+        assert f"FRAMESIFT_TRUSTED_USER_HEADER={HEADER} with --no-auth" in done.stderr
+        assert len(done.stderr.splitlines()) == 1

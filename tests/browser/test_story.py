@@ -98,7 +98,10 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         expect(tab.locator("#state")).to_have_text("done", timeout=TRAINED)
         same_after_reload(tab, "Confusion matrix")
         cell = tab.locator(".matrix td a").first
-        said = cell.get_attribute("aria-label")
+        said = cell.get_attribute("title")
+        assert said
+        cell.hover()
+        expect(cell).to_have_attribute("title", re.compile(f" taken for .*: {said}$"))
         cell.click()
         expect(tab).to_have_url(re.compile("/jobs/v-first/frames"))
         same_after_reload(tab, "of this validation")
@@ -111,7 +114,7 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         tab.go_back()
         expect(tab.locator("h1")).to_contain_text("taken for")
         tab.go_back()
-        expect(tab.locator(".matrix td a").first).to_have_attribute("aria-label", said or "")
+        expect(tab.locator(".matrix td a").first).to_have_attribute("title", said)
 
         # Side by side.
         tab.goto(f"{url}/jobs")

@@ -53,6 +53,7 @@ def test_checked_and_backed_up(homes: tuple[Path, Path], tmp_path: Path) -> None
     for name in ("backup", "backup.tar"):
         backed_up = framesift(home, "catalog", "backup", tmp_path / name)
         assert backed_up.returncode == 0, backed_up.stderr
+        assert "the home does not record this backup" in backed_up.stderr
         restored = framesift(tmp_path / f"of-{name}", "catalog", "restore", tmp_path / name)
         assert restored.returncode == 0, restored.stderr
         again = framesift(tmp_path / f"of-{name}", "catalog", "check")
@@ -98,6 +99,8 @@ def test_of_another_user(catalogued: Path, tmp_path: Path) -> None:
     assert (checked.returncode, checked.stdout) == (0, "nothing is wrong\n"), checked.stderr
     backed_up = framesift(home, "catalog", "backup", tmp_path / "backup", prefix=PERMISSIONS_COUNT)
     assert backed_up.returncode == 0, backed_up.stderr
+    (line,) = backed_up.stderr.splitlines()
+    assert "the home does not record this backup" in line
     assert sorted(home.rglob("*")) == before
     for path in (home, *before):
         path.chmod(0o755)

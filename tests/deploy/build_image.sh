@@ -4,24 +4,25 @@
 # usage: build_image.sh FOLDER NAME CONTAINERFILE CONTEXT [BUILDAH'S OPTIONS...]
 set -euo pipefail
 folder=$1 name=$2 containerfile=$3 context=$4
-export STORAGE_DRIVER=vfs BUILDAH_ISOLATION=chroot
-export PATH=$PATH:/usr/sbin:/sbin
-mkdir -p "$folder"
-images() { buildah --root "$folder/store" --runroot "$folder/run" "$@"; }
+export BUILDAH_ISOLATION=chroot PATH=$PATH:/usr/sbin:/sbin
+# Mounts of its own, which end with it: buildah leaves those of its store.
+[ -n "${OWN_MOUNTS:-}" ] || OWN_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
+# Layers as overlays where the folder can hold some: vfs copies all that is below for each.
+mkdir -p "$folder"/probe/{lower,upper,work,merged}
+driver=vfs
+! mount -t overlay overlay "$folder/probe/merged" 2>/dev/null \
+  -o "lowerdir=$folder/probe/lower,upperdir=$folder/probe/upper,workdir=$folder/probe/work" ||
+  { driver=overlay && umount "$folder/probe/merged"; }
+rm -rf --one-file-system "$folder/probe"
+images() { buildah --storage-driver "$driver" --root "$folder/store" --runroot "$folder/run" "$@"; }
 
 if ! images inspect localhost/debian:bookworm >/dev/null 2>&1; then
-  rm -rf "$folder/debian"
   mkdir -p "$folder/context"
-  debootstrap --variant=minbase bookworm "$folder/debian" >"$folder/debootstrap.log" 2>&1 ||
-    { tail -n 5 "$folder/debootstrap.log" >&2; exit 1; }
-  # As Debian's own images have it: packages are not synced one by one, and have no translations.
-  echo force-unsafe-io >"$folder/debian/etc/dpkg/dpkg.cfg.d/unsynced"
-  echo 'Acquire::Languages "none";' >"$folder/debian/etc/apt/apt.conf.d/no-languages"
-  tar -C "$folder/debian" -cf "$folder/context/debian.tar" \
-    --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' --exclude='./var/cache/apt/archives/*.deb' .
+  "$(dirname "$0")/../debian_root.sh" "$folder/../debian.tar"
+  ln -f "$folder/../debian.tar" "$folder/context/debian.tar"
   printf 'FROM scratch\nADD debian.tar /\n' >"$folder/Containerfile.debian"
   images bud --quiet --tag localhost/debian:bookworm --file "$folder/Containerfile.debian" "$folder/context"
-  rm -rf "$folder/debian" "$folder/context"
+  rm -rf "$folder/context"
 fi
 
 # What pip needs on a machine behind a proxy: its authorities and its configuration, for the build.
@@ -43,7 +44,7 @@ images bud --format docker --layers --tag "$name" --build-arg BASE=localhost/deb
 images inspect --type image "$name" >"$folder/$name.json"
 container=$(images from --pull-never "$name")
 mounted=$(images mount "$container")
-rm -rf "${folder:?}/$name"
+rm -rf --one-file-system "${folder:?}/$name"
 cp -a --reflink=auto "$mounted" "$folder/$name"
 images umount "$container" >/dev/null
 images rm "$container" >/dev/null

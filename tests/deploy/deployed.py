@@ -74,7 +74,7 @@ def commands() -> Iterator[Named]:
         if path.suffix in (".yaml", ".yml"):
             for words in _arguments(documents(path)):
                 yield Named(_name(path), words)
-        if path.name.endswith("Containerfile"):
+        if path.name.endswith("Containerfile") and '"framesift"]' in text:  # its entry point
             for words in re.findall(r"^CMD \[(.*)\]$", text, re.MULTILINE):
                 yield Named(_name(path), tuple(yaml.safe_load(f"[{words}]")))
         shown = [

@@ -44,17 +44,17 @@ class Image:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
-    def said(self, home: Path, *command: str) -> str:
+    def said(self, home: Path, *command: str, **more: str) -> str:
         """What a command writes; it must succeed."""
-        with self.run(home, *command) as process:
+        with self.run(home, *command, **more) as process:
             text = process.communicate(timeout=1800)[0]
         assert process.returncode == 0, text
         return text
 
 
 @pytest.fixture(scope="module")
-def server_image() -> Image:
-    """The server's, built of the wheels in dist/."""
+def wheels() -> Path:
+    """The release's folder, where images can be built."""
     missing = [name for name in ("buildah", "debootstrap", "unshare", "nsenter", "ip")
                if shutil.which(name, path=_PATH) is None]  # fmt: skip
     if missing or os.geteuid() != 0:
@@ -64,13 +64,30 @@ def server_image() -> Image:
         )
     wheels = REPOSITORY / "dist"
     assert list(wheels.glob("framesift-*.whl")), "no wheels in dist/: make wheels"
+    return wheels
+
+
+def build(wheels: Path, name: str, *options: str) -> Image:
+    """An image of the wheels, with more options of buildah."""
     recipe = REPOSITORY / "deploy" / "images" / "Containerfile"
     built = subprocess.run(
-        [_HERE / "build_image.sh", _FOLDER, "framesift-server", recipe, wheels],
+        [_HERE / "build_image.sh", _FOLDER, name, recipe, wheels, *options],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert built.returncode == 0, (built.stdout + built.stderr)[-4000:]
-    return Image("framesift-server")
+    return Image(name)
+
+
+@pytest.fixture(scope="module")
+def server_image(wheels: Path) -> Image:
+    """The server's."""
+    return build(wheels, "framesift-server")
+
+
+@pytest.fixture(scope="module")
+def worker_image(wheels: Path) -> Image:
+    """That of a worker which trains on cores, by the command of docs/deploy.md."""
+    return build(wheels, "framesift-worker", "--build-arg", "EXTRAS=onnx,s3,team,train")
 
 
 @pytest.fixture(scope="module")
@@ -93,17 +110,21 @@ def served(image: Image, home: Path) -> Iterator[tuple[subprocess.Popen[str], in
     with image.run(home, *own, FRAMESIFT_HOME="/srv/framesift/demo/home") as process:
 
         def first() -> int:
-            """Number of the process that is number 1 inside, once tini is; 0 before."""
-            assert process.poll() is None
+            """Number of the process that is number 1 inside; 0 before and after it."""
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-            number = int(children[0]) if children else 0
-            is_tini = number and Path(f"/proc/{number}/comm").read_text().strip() == "tini"
-            return number if is_tini else 0
+            return int(children[0]) if children else 0
+
+        def is_tini() -> bool:
+            assert process.poll() is None
+            return first() > 0 and Path(f"/proc/{first()}/comm").read_text().strip() == "tini"
 
         try:
-            wait_until(lambda: first() > 0)
+            wait_until(is_tini)
             yield process, first()
         finally:
+            # Having become another user it does not end with its parent.
+            if process.poll() is None and first():
+                os.kill(first(), signal.SIGKILL)
             process.kill()
 
 
@@ -157,3 +178,18 @@ def test_the_server_runs_as_any_user_on_a_read_only_root(server_image: Image, ho
         os.kill(number, signal.SIGTERM)
         text = process.communicate(timeout=600)[0]
         assert process.returncode == 0, text
+
+
+def test_the_worker_trains_on_two_processes(worker_image: Image, home: Path) -> None:
+    """On two ranks of Horovod's wheel, as a user without a name; the model is the user's."""
+    text = worker_image.said(
+        home, *worker_image.config["Entrypoint"], "train", "streets", "--workers", "2",
+        "--batch-size", "1", "--max-steps", "4", "--width", "96", "--height", "64",
+        "--name", "first", FRAMESIFT_HOME="/srv/framesift/demo/home",
+    )  # fmt: skip
+    assert "job first: done" in text, text
+    job = home / "demo" / "home" / "jobs" / "first"
+    metrics = json.loads(next(job.rglob("metrics.json")).read_text("utf-8"))
+    assert metrics["step"] == 4, metrics
+    assert metrics["frames_seen"] == 2 * 4, metrics
+    assert job.stat().st_uid == _USER

@@ -121,10 +121,33 @@ def test_compose_mounts_files_that_exist() -> None:
     """Relative ones but secrets and frames, and every secret is declared, made and used."""
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
     services = compose["services"]
-    named = {volume.split(":")[0] for service in services.values() for volume in service["volumes"]}
-    local = [path for path in named if path.startswith("./")]
+    named = {
+        volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
+        for service in services.values()
+        for volume in service["volumes"]
+    }
+    local = [path for path in named if path.startswith(("./", "../"))]
     assert len(local) >= 5
     assert [path for path in local if not (DEPLOY / path).exists()] == []
-    used = {name for service in services.values() for name in service["secrets"]}
+    used = {name for service in services.values() for name in service.get("secrets", ())}
     assert used == set(compose["secrets"])
     assert {name for name in named if name[0].isalpha()} == set(compose["volumes"])
+
+
+def test_the_portal_has_no_secrets_but_files() -> None:
+    """Ports are loopback's, TensorBoard gets jobs alone, Jupyter's token is read from its file."""
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    portal = {name: one for name, one in services.items() if "portal" in one.get("profiles", ())}
+    assert set(portal) == {"jupyter", "tensorboard"}
+    for service in portal.values():
+        assert service["image"] == "framesift-portal"
+        assert [port for port in service["ports"] if not port.startswith("127.0.0.1:")] == []
+        assert set(service.get("environment", {})) <= {"FRAMESIFT_SERVER"}
+    (jobs,) = portal["tensorboard"]["volumes"]
+    assert (jobs["source"], jobs["volume"]["subpath"], jobs["read_only"]) == ("home", "jobs", True)
+    read = re.findall(
+        r"/run/secrets/(\w+)", (DEPLOY / "compose/jupyter_server_config.py").read_text()
+    )
+    notebook = (DEPLOY.parent / "docs" / "examples" / "loop.ipynb").read_text("utf-8")
+    read += re.findall(r"/run/secrets/(\w+)", notebook)
+    assert sorted(read) == sorted(portal["jupyter"]["secrets"])

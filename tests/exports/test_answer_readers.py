@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -286,3 +287,15 @@ def test_mlflow_and_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         if name in lines[0]:
             assert events == [[line["step"], pytest.approx(line[name])] for line in lines], name
     assert [step for step, _ in board["files"]["validation_miou"]] == [3, 4]
+
+
+def test_a_notebook_shows_frames(home: Path, tmp_path: Path) -> None:
+    """Executed by a kernel: galleries are HTML with their pictures, and plain text beside it."""
+    with serving(home) as (url, _):
+        chosen, dataset, pages, printed = read_by("notebook", tmp_path, url)[1:]
+    for (shown,), pictures in ((chosen, 5), (dataset, 3), (pages, 2)):
+        assert shown["text/plain"].startswith("<Gallery: ")
+        assert shown["text/html"].count("src='data:image/jpeg;base64,") == pictures
+        assert "<bdi>front_center</bdi>" in shown["text/html"]
+    assert re.match(r"<Gallery: (\d+) of \1 frames: ", printed[0]["text"])
+    assert (tmp_path / "frames.ipynb").stat().st_size < 500_000

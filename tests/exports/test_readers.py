@@ -18,19 +18,19 @@ from tests.pipeline.homes import REPOSITORY
 READERS = Path(__file__).parent / "readers"
 ENVIRONMENTS = {
     "fiftyone": ".venv-fiftyone",
-    **dict.fromkeys(("tables", "openapi", "mlflow", "tensorboard"), ".venv-tools"),
+    **dict.fromkeys(("tables", "openapi", "mlflow", "tensorboard", "notebook"), ".venv-tools"),
 }
 """Where a reader's packages are; of the others `.venv-readers`."""
 
 pytestmark = pytest.mark.readers
 
 
-def read_by(reader: str, folder: Path, cache: Path) -> Any:
-    """What a program reads of an export."""
+def read_by(reader: str, folder: Path, cache: Path | str) -> Any:
+    """What a program reads of an export, or of a server."""
     python = REPOSITORY / ENVIRONMENTS.get(reader, ".venv-readers") / "bin" / "python"
     script = READERS / f"read_{reader}.py"
     run = subprocess.run(
-        [python, script, folder, cache], capture_output=True, text=True, check=False, timeout=300
+        [python, script, folder, cache], capture_output=True, text=True, check=False, timeout=600
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)

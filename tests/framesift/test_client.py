@@ -21,8 +21,9 @@ def test_the_public_names_are_these() -> None:
     """What other programs may rely on; a change here is a change of the interface."""
     assert framesift.__all__ == [
         "AlreadyExists", "BadFile", "Client", "Dataset", "Frame", "FramesiftServerError",
-        "FramesiftWarning", "InvalidQuestion", "Job", "JobFailed", "JobNotDone", "MissingPackage",
-        "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported", "Picture",
+        "FramesiftWarning", "Gallery", "InvalidQuestion", "Job", "JobFailed", "JobNotDone",
+        "MissingPackage", "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "NotSupported",
+        "Picture",
         "Policy", "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
         "WrongVersion", "connect", "demand", "log_in",
     ]  # fmt: skip
@@ -36,11 +37,13 @@ def test_the_public_names_are_these() -> None:
         "frame", "frames", "histogram", "info", "me", "prediction", "select", "set_own_password",
         "sql",
     ]  # fmt: skip
-    assert public["Selection"] == ["classes", "of", "save", "to_arrow", "to_pandas"]
+    assert public["Selection"] == ["classes", "of", "save", "show", "to_arrow", "to_pandas"]
+    assert [name for name in vars(framesift.Gallery) if name[0] != "_"] == ["html"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
         "classes", "describe", "diff", "divide", "export", "exported", "extend", "frame_count",
         "frames",
-        "gaps", "id", "name", "owner", "rebuild", "reduce", "remove", "rename", "run", "splits",
+        "gaps", "id", "name", "owner", "rebuild", "reduce", "remove", "rename", "run", "show",
+        "splits",
         "stage", "to_arrow", "to_pandas", "train", "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [

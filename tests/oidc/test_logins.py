@@ -16,7 +16,7 @@ from catalog.accounts import audit_log, row_collections, users
 from catalog.accounts.provider_users import LEAST_ROLE
 from catalog.errors import InvalidInput
 from catalog.records.store import RecordStore
-from tests.api.servers import serving
+from tests.api.servers import serving, wait_until
 from tests.oidc import providers
 from tests.oidc.issuer import AUDIENCE
 from tests.oidc.providers import CLIENT_ID, SECRET, TABLE, Running, free_port
@@ -124,6 +124,32 @@ def test_a_user_is_made_at_the_first_login_and_logs_out(team: Served) -> None:
     with team.browser() as again:
         assert team.log_in(again, "anna").status_code == 303
     assert len([user for user in users.listed(team.records) if user.name == "anna"]) == 1
+
+
+def test_a_new_table_of_groups_counts_without_a_restart(team: Served) -> None:
+    """A group that had no rights has some from a while after the file has them."""
+    table = team.home / "groups.toml"
+    with team.browser() as browser:
+        assert team.log_in(browser, "otto").status_code == 403
+    try:
+        more = '[[groups]]\ngroup = "canteen"\nroles = ["datauser"]\n'
+        (team.home / "groups.new").write_text(TABLE + more)
+        (team.home / "groups.new").replace(table)
+
+        def let_in() -> bool:
+            with team.browser() as browser:
+                return team.log_in(browser, "otto").status_code == 303
+
+        wait_until(let_in)
+    finally:
+        table.write_text(TABLE)
+
+    def refused() -> bool:
+        with team.browser() as browser:
+            return team.log_in(browser, "otto").status_code == 403
+
+    wait_until(refused)
+    users.remove(team.records, "otto")
 
 
 def test_groups_give_roles_and_collections(team: Served) -> None:

@@ -16,7 +16,7 @@ from pipeline.jobs.backends.hosts.settings import Host, HostsSettings, hosts_set
 from pipeline.jobs.backends.interface import Backend
 from pipeline.jobs.backends.process import ProcessId
 from pipeline.jobs.queue import JobQueue
-from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage
+from pipeline.jobs.request import PYTHON, JobPaths, JobRequest, Stage, read_json
 from pipeline.jobs.resources import Resources
 from tests.pipeline.backend_suite import (
     BackendSuite,
@@ -125,6 +125,7 @@ class TestHosts(BackendSuite):
         assert run.ended().state == "done", run.status
         names = [run.log("shards", index).strip() for index in range(4)]
         assert names == [*self.machines.names] * 2
+        assert read_json(run.paths.status)["hosts"] == [*self.machines.names]
 
     def test_a_job_waits_for_slots_and_outlives_who_submitted_it(
         self, backend: Backend, queue: JobQueue, tmp_path: Path

@@ -19,7 +19,7 @@ from api.services.jobs.validated_with import validated_with
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound, NothingToAdd, UnknownName
-from catalog.records.datasets import recorded_dataset
+from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import Dataset, Job
 from catalog.tags.model_scores import write_scores
@@ -266,6 +266,52 @@ def test_frames_are_added_for_the_classes_that_are_given(validated: Validated) -
         models.improve("first", frames=5, classes=["cart"])
 
 
+def test_a_proposal_saves_nothing_and_is_saved_without_what_is_dropped(
+    validated: Validated,
+) -> None:
+    """A dry run names the frames; saved at its snapshot, all come but those that are dropped.
+
+    No other frame takes their place; what was not chosen cannot be dropped, nor all; the version is
+    made again from its record.
+    """
+    many = validated.workspace
+    models = Session(many, is_command=True).models
+    versions = len(recorded_datasets(many.records, "few"))
+    proposed = models.improve("first", frames=6, dry_run=True)
+    assert proposed.dataset is None
+    assert len(recorded_datasets(many.records, "few")) == versions
+    assert (proposed.trained_on, len(proposed.to_add)) == ("few@1", 6)
+    assert proposed.unsaved is not None
+    assert (proposed.unsaved["added"], proposed.snapshot) == (6, many.catalog.snapshot())
+    update = "UPDATE lake.main.tags_frame SET labelled = ? WHERE list_contains(?, fkey)"
+    with many.whole_catalog.writing("six labels are gone") as connection:
+        connection.execute(update, [0, proposed.to_add])
+    assert not {*proposed.to_add} & {*models.improve("first", frames=6, dry_run=True).to_add}
+    gone = [proposed.to_add[1], proposed.to_add[4]]
+    at = proposed.snapshot
+    with pytest.raises(InvalidInput, match=r"drop nobody: it is not among the 6 frames"):
+        models.improve("first", frames=6, at=at, drop=["nobody"])
+    with pytest.raises(NothingToAdd, match="all 6 frames that are chosen are dropped"):
+        models.improve("first", frames=6, at=at, drop=proposed.to_add)
+    with pytest.raises(InvalidInput, match="not among the 0 frames to label"):
+        models.improve("first", frames=0, label=3, at=at, drop=gone)
+    saved = models.improve("first", frames=6, at=at, drop=gone)
+    assert saved.to_add == [fkey for fkey in proposed.to_add if fkey not in gone]
+    assert (saved.dataset is not None, saved.unsaved) == (True, None)
+    assert saved.dataset is not None
+    report = saved.dataset.report
+    assert report is not None
+    assert (report["added"], report["dropped"], saved.dataset.version) == (4, 2, versions + 1)
+    first = recorded_dataset(many.records, "few@1")
+    before = Manifest.read(Path(first.manifest)).frames["fkey"].to_pylist()
+    grown = saved.dataset.model_dump()
+    assert set(column(grown, "fkey", "train")) - set(before) == set(saved.to_add)
+    shutil.rmtree(grown["manifest"])
+    assert rebuild_dataset(many, f"few@{versions + 1}").content_id == grown["id"]
+    with many.whole_catalog.writing("six labels are back") as connection:
+        connection.execute(update, [1, proposed.to_add])
+
+
 def test_a_version_of_0_2_0_is_made_again_by_its_rule(validated: Validated) -> None:
     """Its record names neither rule nor classes; its frames are unlike each other, and others."""
     many = validated.workspace
@@ -280,7 +326,7 @@ def test_a_version_of_0_2_0_is_made_again_by_its_rule(validated: Validated) -> N
     grown, _ = improve_dataset(stores, few, earlier, [])
     last = grown.question["extended"][-1]
     assert {name: last[name] for name in settings} == settings
-    assert not {"rule", "classes"} & {*last}
+    assert not {"rule", "classes", "dropped"} & {*last}
     now_, _ = improve_dataset(stores, few, Improvement(**settings), [])
     assert now_.question["extended"][-1]["rule"] == "cover"
     both = [
@@ -457,6 +503,8 @@ def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
     assert "no labelled frame" in str(alone.nothing_added)
     with pytest.raises(InvalidInput, match="frames 0: expected 1 or more"):
         models.improve("first", frames=0)
+    fewer = models.improve("first", frames=0, label=5, drop=listed.to_label[:2])
+    assert fewer.to_label == alone.to_label[2:]
 
 
 def test_what_cannot_be_improved_is_named(workspace: Workspace, tmp_path: Path) -> None:

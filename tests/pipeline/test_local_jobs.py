@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -306,6 +307,7 @@ def test_a_job_whose_handle_was_lost_is_still_found(tmp_path: Path) -> None:
     handle = submit(tmp_path, Stage("only", (shell("sleep 60"),)))
     eventually(lambda: read_json(JobPaths(tmp_path).status).get("state") == "running")
     assert local_status("", JobPaths(tmp_path)).state == "running"
+    assert read_json(JobPaths(tmp_path).status)["hosts"] == [socket.gethostname()]
     assert LOCAL.find("name", JobPaths(tmp_path)) == handle
     assert LOCAL.find("framesift-job-2", JobPaths(tmp_path)) is None
     (tmp_path / "status.json").unlink()  # as before the runner's first word

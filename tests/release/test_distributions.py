@@ -34,19 +34,19 @@ def test_each_package_is_in_one_of_them() -> None:
     assert sorted([*whole, "framesift"]) == sorted(PACKAGES)
 
 
-def test_horovods_wheel_is_built_as_the_lock_builds_it() -> None:
-    """Its version, what it is built beside, and its variables."""
+def test_horovod_is_compiled_beside_the_tensorflow_that_it_runs_with() -> None:
+    """Its pin is the Makefile's; the index's files stay in uv's cache, and the wheel with them."""
     whole = settings("pyproject.toml")
-    (pin,) = [one for one in whole["project"]["optional-dependencies"]["train"]
-              if one.startswith("horovod")]  # fmt: skip
-    beside = whole["tool"]["uv"]["extra-build-dependencies"]["horovod"]
-    variables = whole["tool"]["uv"]["extra-build-variables"]["horovod"]
+    pins = [one.partition(";")[0] for one in whole["project"]["optional-dependencies"]["train"]]
+    (horovod,) = [one for one in pins if one.startswith("horovod==")]
+    (tensorflow,) = [one for one in pins if one.startswith("tensorflow-cpu==")]
+    uv = whole["tool"]["uv"]
+    assert tensorflow in uv["extra-build-dependencies"]["horovod"]
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    version = pin.partition(";")[0].removeprefix("horovod==")
-    assert f"HOROVOD_VERSION := {version}\n" in makefile
-    (line,) = [one for one in makefile.splitlines() if one.startswith("HOROVOD_BUILD := ")]
-    assert set(beside) <= set(line.replace("'", "").split())
-    assert not [name for name, value in variables.items() if f"{name}={value}" not in makefile]
+    assert f"HOROVOD_VERSION := {horovod.removeprefix('horovod==')}\n" in makefile
+    (index,) = uv["index"]
+    assert "immutable" in index["cache-control"]["files"]
+    assert (index["default"], index["url"]) == (True, "https://pypi.org/simple")
 
 
 def test_a_staging_needs_the_whole_and_a_file_list_does_not(tmp_path: Path) -> None:

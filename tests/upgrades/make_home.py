@@ -2,7 +2,14 @@
 
     python -m tests.upgrades.make_home tests/upgrades/0.2.0.tar.xz
 
-Of a release its archive is made once, and stays as it is.
+Of a release its archive is made once, and stays as it is. Jobs keep the machine's name and the path
+of Python. Make it where neither says anything; as root, in a namespace of its own:
+
+    mkdir -p /tmp/framesift
+    unshare --uts --mount sh -c 'hostname localhost && mount --bind . /tmp/framesift &&
+        cd /tmp/framesift && .venv/bin/python -m tests.upgrades.make_home FILE'
+
+A team's catalog is in a PostgreSQL of its own; its dump is `team.sql`.
 """
 
 import os
@@ -10,9 +17,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from framesift_start import start
+from tests.ingest.s3_server import moto
+from tests.postgres_server import PASSWORD, USER, own_postgres
 
 # Of source files: whole seconds, which every tar keeps.
 WRITTEN_S = 1_790_000_000
@@ -38,15 +49,8 @@ TRAINING = ("--height", "64", "--width", "96", "--max-steps", "2", "--batch-size
 
 
 def made(folder: Path) -> None:
-    """Make folder/source, folder/home and folder/backup.tar."""
-
-    def framesift(*command: str) -> None:
-        subprocess.run(
-            [sys.executable, *start("api.cli.main"), *command],
-            env=ENVIRONMENT,
-            cwd=folder,
-            check=True,
-        )
+    """Make folder/source, folder/home, folder/backup.tar, and what `made_by_a_team` makes."""
+    framesift = commands(folder, {})
 
     def table(name: str, rows: list[tuple[str, str]]) -> str:
         path = folder / name
@@ -56,6 +60,7 @@ def made(folder: Path) -> None:
     framesift("sample-data", "--frames", "6", "--reduce", "8", "--seed", "7", "--out", "source")
     for path in (folder / "source").rglob("*"):
         os.utime(path, (WRITTEN_S, WRITTEN_S))
+    with_a_bucket(framesift)
     framesift("source", "add", "drive", "source", "--platform", "IBM COS")
     framesift("ingest", "drive")
     images = sorted(path.name for path in (folder / "source").rglob("*_camera_*.png"))
@@ -66,6 +71,22 @@ def made(folder: Path) -> None:
     framesift("dataset", "create", "streets", "--range", "rd_normal_street=1:", *split)
     framesift("dataset", "create", "rainy", "--where", "weather = 'rain'")
     framesift("dataset", "create", "rainy", "--range", "car=1:")  # version 2
+    framesift("collection", "add", "rain", "datasource = 'drive'")
+    framesift("collection", "add", "rain-private", "datasource = 'bucket'")
+    framesift("user", "add", "root", "--role", "admin", "--password-stdin", stdin=PASSWORD)
+    framesift("user", "add", "anna", "--role", "dataadmin", "--no-password")
+    framesift("user", "add", "anna2", "--role", "datauser", "--no-password")
+    framesift("user", "quota", "anna2", "--jobs", "3")
+    framesift("user", "add", "gone", "--role", "admin", "--no-password")
+    framesift("user", "disable", "gone")
+    framesift("collection", "assign", "rain", "anna2")
+    framesift("token", "create", "scrapes", "--user", "anna", "--scope", "read")
+    framesift("token", "create", "scrapes-2", "--user", "anna2", "--scope", "write")
+    framesift("token", "create", "left", "--user", "gone", "--scope", "admin")
+    framesift("token", "revoke", "2")
+    framesift("question", "save", "wet", "--where", "weather = 'rain'", "--shared")
+    framesift("question", "save", "wet-cars", "--where", "weather = 'rain'", "--range", "car=1:")
+    made_by_a_team(folder)
     framesift("stage", "streets", "--prepare", "96x64")
     program = folder / "program.py"
     program.write_text(PROGRAM)
@@ -82,8 +103,63 @@ def made(folder: Path) -> None:
     scored = ("--workers", "1", "--split", "validation", "--name", "scored", "--trust-model")
     framesift("validate", "first", "streets", *scored)
     framesift("tags", "import-scores", "scored")
-    framesift("collection", "add", "rain", "datasource = 'drive'")
     framesift("catalog", "backup", "backup.tar")
+
+
+def with_a_bucket(framesift: Callable[..., None]) -> None:
+    """Add a bucket with keys, which the home's own secret seals; nothing of it is scanned."""
+    server = moto()
+    server.client().put_object(Bucket=server.new_bucket("frames"), Key="drives/a.txt", Body=b"a")
+    framesift(
+        "source", "add", "bucket", "s3://frames/drives", "--platform", "IBM COS",
+        "--endpoint-url", server.endpoint, "--access-key", server.access_key,
+        "--cluster", "cos", "--region", "eu-de", "--max-mb-per-s", "50", stdin=server.secret_key,
+    )  # fmt: skip
+
+
+def made_by_a_team(folder: Path) -> None:
+    """Make folder/team-home, folder/team-data and -files, and a dump of catalog and records."""
+    (folder / "team-home").mkdir()
+    with own_postgres() as server:
+        name = server.new_database()
+        url = server.url(name)
+        framesift = commands(
+            folder,
+            {
+                "FRAMESIFT_HOME": "team-home",
+                "FRAMESIFT_CATALOG_METADATA": url,
+                "FRAMESIFT_CATALOG_DATA": "team-data",
+                "FRAMESIFT_RECORDS": url,
+            },
+        )
+        framesift("source", "add", "drive", "source", "--platform", "IBM COS")
+        framesift("ingest", "drive")
+        framesift("tags", "import", "weather.csv", "--family", "weather")
+        framesift("tags", "group", "moving = car + bicycle")
+        framesift("dataset", "create", "streets", "--range", "rd_normal_street=1:")
+        framesift("user", "add", "anna", "--role", "dataadmin", "--no-password")
+        framesift("token", "create", "scrapes", "--user", "anna", "--scope", "read")
+        framesift("question", "save", "wet", "--where", "weather = 'rain'", "--shared")
+        subprocess.run(
+            ["pg_dump", "--no-owner", "--no-privileges", "-h", "127.0.0.1", "-p",
+             str(server.port), "-U", USER, "-f", folder / "team.sql", name],
+            env=ENVIRONMENT | {"PGPASSWORD": PASSWORD}, check=True,
+        )  # fmt: skip
+
+
+def commands(folder: Path, variables: dict[str, str]) -> Callable[..., Any]:
+    """Runs commands of Framesift there."""
+
+    def framesift(*command: str, stdin: str = "") -> None:
+        subprocess.run(
+            [sys.executable, *start("api.cli.main"), *command],
+            env=ENVIRONMENT | variables,
+            cwd=folder,
+            check=True,
+            input=f"{stdin}\n".encode(),
+        )
+
+    return framesift
 
 
 def main(archive: str) -> None:
@@ -92,7 +168,15 @@ def main(archive: str) -> None:
         folder = Path(scratch)
         made(folder)
         with tarfile.open(archive, "w:xz", preset=9) as tar:
-            for name in ("source", "home", "backup.tar"):
+            for name in (
+                "source",
+                "home",
+                "backup.tar",
+                "team-home",
+                "team-data",
+                "team-data-files",
+                "team.sql",
+            ):
                 tar.add(folder / name, name)
 
 

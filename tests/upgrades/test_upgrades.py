@@ -1,23 +1,29 @@
 """Homes and backups as each release wrote them: this version opens them and goes on."""
 
 import json
+import os
+import shutil
 import sqlite3
+import subprocess
 import tarfile
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.sources.sealed_keys import learn, unseal
 from tests.api.servers import framesift
+from tests.postgres_server import PASSWORD, USER, postgres
 
 ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
 """A home of each release, of `tests.upgrades.make_home`."""
 
 
-def said(home: Path, *command: str) -> Any:
+def said(home: Path, *command: str, variables: Mapping[str, str] | None = None) -> Any:
     """What a command prints as JSON."""
-    run = framesift(home, *command, "--json")
+    run = framesift(home, *command, "--json", variables=variables)
     assert run.returncode == 0, f"{command}: {run.stderr}"
     return json.loads(run.stdout)
 
@@ -46,6 +52,111 @@ def holds_what_was_written(home: Path) -> None:
     kept = said(home, "dataset", "show", "streets@1")
     assert kept["splits"] == {"train": 5, "validation": 1}
     assert said(home, "dataset", "show", "rainy@2")["frames"] > 3
+
+
+def holds_its_people(home: Path) -> None:
+    """Assert users, tokens, collections, saved questions and the bucket of `make_home`."""
+    users = {user["name"]: user for user in said(home, "user", "list")}
+    assert sorted(users) == ["anna", "anna2", "gone", "root"]
+    assert (users["anna"]["roles"], users["anna"]["has_password"]) == (["dataadmin"], False)
+    assert (users["root"]["roles"], users["root"]["has_password"]) == (["admin"], True)
+    assert [name for name, user in users.items() if user["disabled"]] == ["gone"]
+    assert users["anna2"]["jobs"] == 3
+    tokens = {token["name"]: token for token in said(home, "token", "list")}
+    assert sorted(tokens) == ["left", "scrapes", "scrapes-2"]
+    assert [name for name, one in tokens.items() if one["state"] == "revoked"] == ["scrapes-2"]
+    assert (tokens["scrapes"]["user"], tokens["scrapes"]["scope"]) == ("anna", "read")
+    collections = {each["name"]: each["users"] for each in said(home, "collection", "list")}
+    assert collections == {"rain": ["anna2"], "rain-private": []}
+    questions = {each["name"]: each for each in said(home, "question", "list")}
+    assert sorted(questions) == ["wet", "wet-cars"]
+    assert (questions["wet"]["shared"], questions["wet"]["seen_frames"]) == (True, 3)
+    assert said(home, "question", "show", "wet")["frames"] == 3
+    bucket = said(home, "source", "show", "bucket")
+    assert bucket["uri"] == "s3://frames/drives"
+    assert bucket["options"]["sealed_keys"] is True
+    assert bucket["options"]["endpoint_url"].startswith("http://127.0.0.1:")
+    assert bucket["options"]["region"] == "eu-de"
+
+
+@pytest.mark.wide
+def test_people_and_places_are_kept(unpacked: Path) -> None:
+    """Users, tokens, collections, saved questions and a bucket's record are read and go on."""
+    home = unpacked / "home"
+    holds_its_people(home)
+    with closing(sqlite3.connect(home / "records" / "records.sqlite")) as connection:
+        (options,) = connection.execute(
+            "SELECT options FROM sources WHERE name = 'bucket'"
+        ).fetchone()
+    learn(str(home / "secret.key"))
+    keys = unseal(json.loads(options)["sealed_keys"])
+    assert (keys.access_key, keys.secret_key) == ("testing", "testing")
+    assert said(home, "source", "set", "bucket", "--max-mb-per-s", "60")["max_mb_per_s"] == 60
+    said(home, "token", "create", "new", "--user", "anna2")
+    said(home, "question", "save", "wet-2", "--where", "weather = 'rain'")
+    assert framesift(home, "question", "remove", "wet-cars").returncode == 0
+    said(home, "collection", "assign", "rain-private", "anna2")
+    assert framesift(home, "user", "remove", "anna").returncode == 0
+    left = sorted(token["name"] for token in said(home, "token", "list"))
+    assert left == ["left", "new", "scrapes-2"]
+
+
+@pytest.mark.wide
+def test_a_teams_dump_is_restored(unpacked: Path) -> None:
+    """PostgreSQL reads the dump; this version opens it, checks, asks, and goes on with it."""
+    if shutil.which("psql") is None:
+        pytest.skip("psql (Debian: postgresql-client) is not installed")
+    server = postgres()
+    name = server.new_database()
+    restored = subprocess.run(
+        ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(server.port),
+         "-U", USER, "-d", name, "-f", unpacked / "team.sql"],
+        env=os.environ | {"PGPASSWORD": PASSWORD}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert restored.returncode == 0, restored.stderr
+    home = unpacked / "team-home"
+    url = server.url(name)
+    variables = {
+        "FRAMESIFT_CATALOG_METADATA": url,
+        "FRAMESIFT_CATALOG_DATA": str(unpacked / "team-data"),
+        "FRAMESIFT_RECORDS": url,
+    }
+    said(home, "source", "set", "drive", str(unpacked / "source"), variables=variables)
+    assert framesift(home, "catalog", "check", variables=variables).returncode == 0
+    frames = said(home, "select", "--columns", "fkey,weather,moving", variables=variables)["frames"]
+    assert [frame["weather"] for frame in frames].count("rain") == 3
+    assert len(frames) == 6
+    streets = said(home, "dataset", "show", "streets@1", variables=variables)["frames"]
+    assert 0 < streets <= 6
+    (user,) = said(home, "user", "list", variables=variables)
+    (token,) = said(home, "token", "list", variables=variables)
+    assert (user["name"], token["name"], token["user"]) == ("anna", "scrapes", "anna")
+    assert said(home, "question", "show", "wet", variables=variables)["frames"] == 3
+
+    assert said(home, "ingest", "drive", variables=variables)["unchanged"] == 21
+    made = said(home, "dataset", "create", "streets", "--range", "sky=1:", variables=variables)
+    assert made["version"] == 2
+    said(home, "tags", "group", "vehicle = car + truck", variables=variables)
+    said(home, "user", "add", "otto", "--role", "datauser", "--no-password", variables=variables)
+    assert framesift(home, "compact", variables=variables).returncode == 0
+    assert framesift(home, "catalog", "check", variables=variables).returncode == 0
+
+
+@pytest.mark.wide
+def test_a_changed_backup_is_refused_before_it_is_opened(unpacked: Path) -> None:
+    """By digests: records of a later version in it are damage, and not a version."""
+    changed = unpacked / "changed"
+    with tarfile.open(unpacked / "backup.tar") as archive:
+        archive.extractall(changed, filter="data")
+    with closing(sqlite3.connect(changed / "records" / "records.sqlite")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'r9999'")
+    again = unpacked / "again"
+    again.mkdir()
+    run = framesift(again, "catalog", "restore", str(changed))
+    assert run.returncode == 1
+    (line,) = run.stderr.strip().splitlines()
+    assert "records/records.sqlite in it is not as it was written" in line
+    assert not list(again.iterdir())
 
 
 @pytest.mark.wide

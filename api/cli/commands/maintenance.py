@@ -15,8 +15,8 @@ from api.cli.commands.catalog import catalog_app
 from api.cli.options.common import AtOption, open_workspace
 from api.cli.progress_bar import progress_bar
 from api.cli.tables.table import emit_table
-from api.cli.terminal import JsonFlag, emit_json, size, stdout
-from catalog.errors import InvalidInput
+from api.cli.terminal import JsonFlag, emit_json, size, stderr, stdout
+from catalog.errors import InvalidInput, StorageError
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -275,9 +275,11 @@ def backup(
 ) -> None:
     """Write catalog, records, datasets and models into a backup while others read and write."""
     from catalog.maintenance.backup import back_up
+    from catalog.maintenance.last_backup import record_backup
 
+    opened = open_workspace()
     with (
-        _to_read(open_workspace()) as (workspace, _),
+        _to_read(opened) as (workspace, _),
         progress_bar(f"backup {target.name}", quiet=as_json) as bar,
     ):
         done = back_up(
@@ -286,6 +288,10 @@ def backup(
             target.absolute(),
             lambda files, total: bar.show(files, total, f"{files:,} of {total:,} files"),
         )
+    try:
+        record_backup(opened.home, done, target.absolute())
+    except StorageError as error:  # a home that this user may only read
+        stderr.print(f"the home does not record this backup, for alerts of its age: {error}")
     _emit_backup(f"backup {target}", asdict(done), as_json)
 
 

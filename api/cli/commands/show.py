@@ -32,7 +32,15 @@ def show(
     ] = False,
     classes: Annotated[
         list[str] | None,
-        typer.Option("--class", help="Only this class of the prediction; repeatable."),
+        typer.Option(
+            "--class", help="Only this class of the prediction, of errors of the label; repeatable."
+        ),
+    ] = None,
+    taken_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --errors: only pixels that the model took for this class; repeatable."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the prediction: .png, .jpg, .jpeg or .webp.")
@@ -43,10 +51,12 @@ def show(
     if model is not None:
         if opens or as_json or at is not None:
             raise InvalidInput("--model: a picture is written; leave --open, --json and --at out")
-        _write_prediction(frame, model, errors, classes, out)
+        _write_prediction(frame, model, errors, classes, taken_for, out)
         return
-    if errors or classes or out is not None:
-        raise InvalidInput("--errors, --class, --out: are of a prediction; give --model, too")
+    if errors or classes or taken_for or out is not None:
+        raise InvalidInput(
+            "--errors, --class, --taken-for, --out: are of a prediction; give --model, too"
+        )
     body = target().frame(frame, at=at)
     if opens:
         server = destination.server()
@@ -70,8 +80,15 @@ _FORMATS: dict[str, Literal["png", "jpeg", "webp"]] = {
 
 
 def _write_prediction(
-    frame: str, model: str, errors: bool, classes: Sequence[str] | None, out: Path | None
+    frame: str,
+    model: str,
+    errors: bool,
+    classes: Sequence[str] | None,
+    taken_for: Sequence[str] | None,
+    out: Path | None,
 ) -> None:
+    if taken_for and not errors:
+        raise InvalidInput("--taken-for: says which errors are drawn; give --errors, too")
     format_ = _FORMATS.get(out.suffix.lower()) if out is not None else None
     if out is None or format_ is None:
         raise InvalidInput(
@@ -79,7 +96,7 @@ def _write_prediction(
             f"{', '.join(_FORMATS)}"
         )
     picture = target().prediction(
-        frame, model=model, errors=errors, classes=classes, format=format_
+        frame, model=model, errors=errors, classes=classes, taken_for=taken_for, format=format_
     )
     atomic_write(out, bytes(picture))
     stdout.print(f"wrote {out}", soft_wrap=True)

@@ -6,6 +6,7 @@ is, and a request that has waited for ten seconds can leave its work running.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from api.http.sql_response import PATIENCE_S
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy, StoreAway
 from catalog.lake.statement_watch import Cancellation
+from catalog.traces.spans import queue_wait_s
 
 _LOG = logging.getLogger(__name__)
 
@@ -143,8 +145,13 @@ class Tasks:
             raise
         task.slot = slot
         task.future.add_done_callback(lambda _: slot.release())
-        context = copy_context()  # in which is known who asks
-        slot.granted.add_done_callback(lambda _: self._threads.submit(context.run, task.run, work))
+        context, came = copy_context(), time.perf_counter()  # in which is known who asks
+
+        def begin(_: object) -> None:
+            context.run(queue_wait_s.set, time.perf_counter() - came)
+            self._threads.submit(context.run, task.run, work)
+
+        slot.granted.add_done_callback(begin)
         return task
 
     def adopt(

@@ -7,6 +7,7 @@ api.discover.db2whrest.tasks).
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import anyio.to_thread
@@ -19,6 +20,7 @@ from api.http.routing import rule_of
 from api.server.metrics import REFUSED
 from catalog.errors import ServerBusy
 from catalog.lake.statement_watch import Cancellation, cancelled_by
+from catalog.traces.spans import queue_wait_s
 from pipeline.cores import cores
 
 _SLOTS = {
@@ -28,9 +30,12 @@ _SLOTS = {
 """Facets take a core each as long as people drag: they leave half of them to the others."""
 
 _RESTING = "facets"
-_LONGEST_REST_S = 1.0
-"""While statements in SQL run, a slot of facets rests after each answer for as long as that took:
-people who drag, however many, take a quarter of two cores from those who ask by SQL."""
+_REST = 4.0
+_LONGEST_REST_S = 2.0
+_RECENT_S = 1.0
+"""While statements in SQL run, or ran within the last second, a slot of facets rests after each
+answer four times as long as that took: people who drag, however many, take a tenth of two cores
+from those who ask by SQL (benchmarks/page.py)."""
 
 _SPARE = 12
 """Threads for what is done beside these: compression, reading of results, tasks' files."""
@@ -63,6 +68,7 @@ class Admission:
         async with DisconnectWatcher(receive) as client:
             # A body that is still coming takes no slot: a slow sender holds up nobody.
             await client.whole
+            came = time.perf_counter()
             try:
                 slot = queue.enter(caller_of(scope))
             except ServerBusy as busy:
@@ -74,6 +80,7 @@ class Admission:
                 if client.gone.done():
                     return
                 if granted:
+                    queue_wait_s.set(time.perf_counter() - came)
                     release = release_of(slot, work, scope)
                     await self._work(release, client, scope, send)
                     return
@@ -121,8 +128,9 @@ def release_of(slot: Slot, work: str, scope: Scope) -> Callable[[], None]:
         if is_over:
             return
         is_over = True
-        if statements.running:
-            loop.call_later(min(loop.time() - began, _LONGEST_REST_S), slot.release)
+        if statements.running or time.monotonic() - statements.granted_at < _RECENT_S:
+            rest = min(_REST * (loop.time() - began), _LONGEST_REST_S)
+            loop.call_later(rest, slot.release)
         else:
             slot.release()
 

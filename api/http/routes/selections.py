@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 from fastapi import Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from api.http.dependencies import At, CurrentSession
-from api.http.negotiation import VARY, row_contents, row_format, rows_answer
+from api.http.negotiation import VARY, pieces_answer, row_contents, row_format, rows_answer
 from api.http.openapi.examples import EXAMPLE_FRAME, QUESTION
 from api.http.routing import Router
 from api.http.rules import READ
@@ -107,9 +107,8 @@ async def get_operators(session: CurrentSession) -> OperatorsAnswer:
     return session.selections.operators()
 
 
-def _document(about: dict[str, Any], frames: pa.Table) -> StreamingResponse:
-    pieces = _pieces(about, frames)
-    return StreamingResponse(pieces, media_type="application/json", headers=VARY)
+def _document(about: dict[str, Any], frames: pa.Table) -> Response:
+    return pieces_answer(_pieces(about, frames), "application/json", VARY)
 
 
 def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:

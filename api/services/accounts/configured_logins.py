@@ -1,5 +1,8 @@
 """Whether settings name an OpenID provider; what asks it is imported only then."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from api.settings import Settings
@@ -9,6 +12,8 @@ if TYPE_CHECKING:
     from api.services.accounts.provider_logins import ProviderLogins
 
 _PREFIX = "oidc_"
+_LOOK_S = 2.0
+"""Between two looks at the file of groups."""
 
 
 def configured_logins(settings: Settings, *, authenticates: bool) -> "ProviderLogins | None":
@@ -31,3 +36,21 @@ def configured_logins(settings: Settings, *, authenticates: bool) -> "ProviderLo
     from api.services.accounts.provider_logins import provider_logins
 
     return provider_logins(settings)
+
+
+@asynccontextmanager
+async def groups_reread(logins: "ProviderLogins | None") -> AsyncIterator[None]:
+    """Have the server read the file of groups again within the block, when it has changed."""
+
+    async def look() -> None:
+        while logins is not None:
+            await asyncio.sleep(_LOOK_S)
+            logins.groups.look()
+
+    looking = asyncio.create_task(look())
+    try:
+        yield
+    finally:
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking

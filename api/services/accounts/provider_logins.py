@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from api.oidc.code_flow import Client, CodeFlow
 from api.oidc.fetched_json import Fetcher, check_url
-from api.oidc.group_table import GroupTable, read_group_table
+from api.oidc.group_table import GroupFile
 from api.oidc.identity import Identity, identity_of
 from api.oidc.provider import Provider
 from api.oidc.token_claims import access_token_claims
@@ -34,7 +34,8 @@ class ProviderLogins:
     """Of browsers."""
     _provider: Provider
     _client: Client
-    _table: GroupTable
+    groups: GroupFile
+    """Rights of groups."""
     _audience: str
 
     async def problem(self) -> str:
@@ -73,8 +74,9 @@ class ProviderLogins:
         known = ProviderUser(self._provider.issuer, identity.subject, identity.name)
         groups, rights = identity.groups, None
         if groups is not None or is_login:
-            roles, names = self._table.rights_of(groups or ())
-            rights = Rights(roles, names, self._table.collections)
+            table = self.groups.table
+            roles, names = table.rights_of(groups or ())
+            rights = Rights(roles, names, table.collections)
         return provider_users.let_in(records, known, rights)
 
 
@@ -109,7 +111,7 @@ def provider_logins(settings: Settings) -> ProviderLogins:
         CodeFlow(provider, fetcher, client),
         provider,
         client,
-        read_group_table(settings.oidc_groups.expanduser()),
+        GroupFile(settings.oidc_groups.expanduser()),
         settings.oidc_audience,
     )
 

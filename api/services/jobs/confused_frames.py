@@ -72,7 +72,7 @@ def confused_frames(
     truth, predicted = (_tag(classes, each) for each in cell)
     rows = _rows(file, truth, predicted)
     pixels = {row["fkey"]: row["pixels"] for row in rows.slice(begin, most).to_pylist()}
-    known = _known(workspace, pixels)
+    known = known_frames(workspace, pixels)
     end = begin + len(pixels)
     return ConfusedFrames(
         classes=(classes[truth], classes[predicted]),
@@ -102,7 +102,7 @@ def place_in_cell(
         return None
     before = fkeys.slice(max(0, index - _BESIDE), min(index, _BESIDE)).to_pylist()[::-1]
     behind = fkeys.slice(index + 1, _BESIDE).to_pylist()
-    known = _known(workspace, [*before, *behind])
+    known = known_frames(workspace, [*before, *behind])
     previous, following = (
         next((one for one in side if one in known), None) for side in (before, behind)
     )
@@ -134,7 +134,7 @@ def _tag(classes: Mapping[str, str], name: str) -> str:
     return of_name[tag_name(name)]
 
 
-def _known(workspace: Workspace, fkeys: Collection[str]) -> dict[str, dict[str, Any]]:
+def known_frames(workspace: Workspace, fkeys: Collection[str]) -> dict[str, dict[str, Any]]:
     """The rows of those frames that the catalog has for the caller, by fkey."""
     if not fkeys:
         return {}

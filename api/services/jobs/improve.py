@@ -23,6 +23,7 @@ from pipeline.datasets.improve import (
     Improvement,
     frames_to_label,
     improve_dataset,
+    improved_content,
 )
 from pipeline.datasets.proposal import ProposedFrame
 from pipeline.jobs.request import JobPaths, read_json
@@ -41,15 +42,21 @@ class Asked:
     at: int | None
     classes: tuple[str, ...] = ()
     """Names or tags of the classes that frames are chosen for; all when empty."""
+    drop: tuple[str, ...] = ()
+    """fkeys of frames that are left out of those chosen."""
+    dry_run: bool = False
+    """Whether nothing is saved."""
 
 
 def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody:
     """Add frames to what a model was trained on, and list others that are worth a label.
 
-    Nothing is added that `validated_with` holds apart, nor of its scenes and drives.
+    Nothing is added that `validated_with` holds apart, nor of its scenes and drives. Of a dry run
+    nothing is saved.
 
     Raises:
-        InvalidInput: It has no finished validation, or nothing was asked for.
+        InvalidInput: It has no finished validation, nothing was asked for, or a frame is dropped
+            that is not chosen.
         NothingToAdd: There is neither a frame to add nor one to list, or none that would help.
         UnknownName: The report has no class of that name.
         NotFound: Its dataset is gone.
@@ -59,24 +66,30 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
         raise InvalidInput("frames 0: expected 1 or more, or frames to label beside it")
     records, improved = workspace.records, improved_model(workspace, model)
     dataset = own_dataset(records, f"{improved.dataset.name}@{improved.dataset.version}")
-    report, held_splits = newest_report(improved.validations), improved.held_splits
-    improvement = _improvement(workspace, improved, report, request)
-    stores = stores_of(workspace)
-    to_label: list[tuple[str, ProposedFrame]] = []
-    if request.label:
-        # A prediction has the model's classes, and a label those that it merges.
-        weak, classes = _of_model(report, request.classes)
-        listed = replace(improvement, frames=request.label, weak_classes=weak, classes=classes)
-        confusions = _confusions(improved.name, report)
-        to_label = frames_to_label(stores, dataset, listed, held_splits, confusions, request.at)
-    grown, reason = None, None
+    report = newest_report(improved.validations)
+    at = workspace.catalog.snapshot() if request.at is None else request.at
+    request = replace(request, at=at)
+    listed = _listed(workspace, improved, report, request) if request.label else []
+    to_label = [one for one in listed if one[0] not in request.drop]
+    dropped = tuple({*request.drop} - {fkey for fkey, _ in listed})
+    if dropped and not request.frames:
+        raise InvalidInput(
+            f"drop {dropped[0]}: it is not among the {len(listed):,} frames to label that are "
+            "chosen; drop none but those that the same request names without drop"
+        )
+    grown, unsaved, reason = None, None, None
     added: list[tuple[str, ProposedFrame]] = []
     if request.frames:
+        improvement = replace(
+            _improvement(workspace, improved, report, request), dropped=tuple(sorted(dropped))
+        )
+        stores, held_splits = stores_of(workspace), improved.held_splits
         try:
-            owner = Owner(dataset.owner, dataset.account)
-            grown, added = improve_dataset(
-                stores, dataset, improvement, held_splits, request.at, owner
-            )
+            if request.dry_run:
+                _, unsaved, added = improved_content(stores, dataset, improvement, held_splits, at)
+            else:
+                owner = Owner(dataset.owner, dataset.account)
+                grown, added = improve_dataset(stores, dataset, improvement, held_splits, at, owner)
         except NothingToAdd as error:
             if not to_label:
                 raise
@@ -84,11 +97,31 @@ def improve(workspace: Workspace, model: str, request: Asked) -> ImprovementBody
     return ImprovementBody(
         model=model,
         validation=improved.validations[0].name,
+        trained_on=f"{dataset.name}@{dataset.version}",
+        snapshot=at,
         dataset=None if grown is None else DatasetBody.of(grown, workspace.place),
+        unsaved=unsaved,
         nothing_added=reason,
+        to_add=[fkey for fkey, _ in added],
         to_label=[fkey for fkey, _ in to_label],
         reasons=[_reason(fkey, frame) for fkey, frame in (*added, *to_label)],
     )
+
+
+def _listed(
+    workspace: Workspace, improved: ImprovedModel, report: Mapping[str, Any], request: Asked
+) -> list[tuple[str, ProposedFrame]]:
+    """The unlabelled frames that are most worth a label."""
+    # A prediction has the model's classes, and a label those that it merges.
+    weak, classes = _of_model(report, request.classes)
+    improvement = replace(
+        _improvement(workspace, improved, report, request),
+        frames=request.label, weak_classes=weak, classes=classes,
+    )  # fmt: skip
+    return frames_to_label(
+        stores_of(workspace), improved.dataset, improvement, improved.held_splits,
+        _confusions(improved.name, report), request.at,
+    )  # fmt: skip
 
 
 def _reason(fkey: str, frame: ProposedFrame) -> FrameReason:

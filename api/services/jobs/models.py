@@ -126,6 +126,8 @@ class Models(Service):
         min_gap_s: float | None = None,
         seed: int = 0,
         classes: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        dry_run: bool = False,
         at: int | None = None,
     ) -> "ImprovementBody":
         """Add the frames that a model lacks to what it was trained on: api.services.jobs.improve.
@@ -138,12 +140,35 @@ class Models(Service):
             min_gap_s: They are at least so far from frames that are validated with [s].
             seed: Decides between frames that are worth the same.
             classes: Names or tags of the classes that frames are chosen for; all when empty.
+            drop: fkeys of frames that are left out of those chosen; no other takes their place.
+            dry_run: Save nothing.
             at: The catalog snapshot that they are of; the newest when None.
         """
         from api.services.jobs.improve import Asked, improve  # with numpy, pyarrow
 
-        request = Asked(frames, label, per_scene, min_gap_s, seed, at, tuple(classes))
+        request = Asked(
+            frames, label, per_scene, min_gap_s, seed, at, tuple(classes), tuple(drop), dry_run
+        )
         return improve(self._workspace, name, request)
+
+    def proposed_frames(
+        self, improvement: "ImprovementBody", columns: Sequence[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Columns of an improvement's frames, by fkey, as its snapshot has them.
+
+        Args:
+            columns: Of every frame, and class tags.
+        """
+        from query.frames.sampling import hashes_of
+        from query.frames.select_frames import frames_of
+
+        fkeys = [*improvement.to_add, *improvement.to_label]
+        hashes = hashes_of(fkeys)
+        hashes.sort()
+        with self._workspace.catalog.reading(improvement.snapshot) as snapshot:
+            rows, _ = frames_of(snapshot, hashes)
+        known = [name for name in columns if name in rows.column_names]
+        return {row["fkey"]: row for row in rows.select(["fkey", *known]).to_pylist()}
 
 
 def _names(job: "Job") -> list[str]:

@@ -1,7 +1,7 @@
 """Jobs: what can be done with them."""
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from api.services.jobs.logs import LogEnd
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
+    from pipeline.jobs.running import RunningJob
     from pipeline.runs.job_order import JobOrder
     from query.frames.frame_place import FramePlace
+
+_SHOWN = 100
+"""Most jobs that have gauges of their own."""
 
 
 class Jobs(Service):
@@ -56,6 +60,13 @@ class Jobs(Service):
         """Number of jobs of each kind in each state now."""
         bring_up_to_date(self._workspace)
         return job_counts(self._workspace.readable_records)
+
+    def running(self) -> "builtins.list[RunningJob]":
+        """Figures and machines of the newest 100 jobs that run, as far as they were looked at."""
+        from pipeline.jobs.running import running_job
+
+        jobs = recorded_jobs(self._workspace.readable_records, states=("running",), limit=_SHOWN)
+        return [running_job(job) for job in jobs]
 
     def usage(self, by: By = "user") -> builtins.list[UsageBody]:
         """Jobs' usage of machines.
@@ -352,6 +363,12 @@ class Jobs(Service):
         path, classes = self._cells(name)
         cell = (truth, predicted)
         return confused_frames(self._workspace, path, classes, cell, begin, most)
+
+    def known_frames(self, fkeys: Collection[str]) -> dict[str, dict[str, Any]]:
+        """fkey, scene, camera and frame_number of those frames that the caller may see, by fkey."""
+        from api.services.jobs.confused_frames import known_frames
+
+        return known_frames(self._workspace, fkeys)
 
     def place_in_cell(
         self, name: str, truth: str, predicted: str, fkey: str

@@ -5,7 +5,7 @@ much of it would be flat. Exact numbers stand in each plot's text.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +16,11 @@ from query.statistics.histogram_report import Bin
 
 HEIGHT = 40
 _PLAIN = ("camera", "scene")
-_VALUES = 60
+MOST_VALUES = 60
 """Values of a text that are shown; those ticked, or left out, are shown always."""
 
 _DRAWN = 40
-"""Classes whose histogram is drawn: those that most frames have, and those asked for or pinned."""
+"""Classes whose histogram is drawn, of those that most frames have; and of those chosen."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Value:
     """A value of a text, to be ticked or left out."""
 
     text: str
-    frames: int
+    frames: int | None
+    """How many fulfil the other conditions; None where it was not counted."""
     ticked: bool
     left_out: bool
 
@@ -73,14 +74,18 @@ class Shown:
     """Of a number; None for texts."""
     values: tuple[Value, ...]
     """Of a text or a boolean."""
-    more: int
-    """Values that are not shown."""
+    known: str
+    """How many values there are, in words, where not all are shown; empty else."""
     field: str
     """The name of a value's parameter."""
     pinned: bool = False
     """Whether it stands before the others."""
     folded: bool = False
     """Whether its histogram is left out: there are more classes than a page draws."""
+    asked: bool = False
+    """Whether the question has a condition on it."""
+    holding: str = ""
+    """The text that the values shown have in them; they are all values where it is empty."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +105,20 @@ class Groups:
         return tuple(facet for facet in shown if not facet.folded)
 
 
-def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> Groups:
+def groups_of(
+    report: FacetReport,
+    search: UrlQuestion,
+    classes: Collection[str],
+    counted: Mapping[str, Mapping[str, int]] | None = None,
+) -> Groups:
     """The facets of a report, without those that cannot tell frames apart.
 
     Args:
         search: What the page's URL asks.
         classes: Tags that count a class's pixels.
+        counted: Frames by value of the tags that ``rare_values`` or the URL's ``holding`` name.
     """
-    pins = set(search.all("pin"))
-    drawn = _most_frequent(report, classes) | pins
+    pins, folded = set(search.all("pin")), _folded(report, search, classes)
     pinned: list[Shown] = []
     first: list[Shown] = []
     of_classes: list[Shown] = []
@@ -121,20 +131,46 @@ def groups_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]
                 absent.append(facet.name)
             continue
         panel = replace(
-            _shown(number, facet, search, is_class=is_class),
+            _shown(number, facet, search, (counted or {}).get(facet.tag), is_class=is_class),
             pinned=facet.tag in pins,
-            folded=is_class and not facet.asked and facet.tag not in drawn,
+            folded=facet.tag in folded,
+            asked=facet.asked,
         )
         group = first if facet.tag in _PLAIN else of_classes if is_class else tags
         (pinned if panel.pinned else group).append(panel)
     return Groups(tuple(pinned), tuple(first), tuple(of_classes), tuple(tags), tuple(absent))
 
 
-def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
+def values_of(
+    number: int, facet: Facet, search: UrlQuestion, counted: Mapping[str, int] | None
+) -> Shown:
+    """A text's facet alone, as the page shows it.
+
+    Args:
+        number: Tells its elements of the page apart.
+        search: What the page's fields say.
+        counted: Frames by value, of those that the field ``holding`` finds.
+    """
+    return _shown(number, facet, search, counted, is_class=False)
+
+
+def rare_values(report: FacetReport, search: UrlQuestion) -> dict[str, list[str]]:
+    """By tag, the values that are ticked or left out and have no bin of their own."""
+    rare = {}
+    for facet in report.facets:
+        if facet.type == "VARCHAR":
+            counts = _counts(facet)
+            if values := [text for text in _chosen(facet, search) if text not in counts]:
+                rare[facet.tag] = values
+    return rare
+
+
+def moved_of(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> dict[str, Any]:
     """The values that change while a slider moves: a tenth of `groups_of`'s work.
 
     Args:
         search: What the page's fields say.
+        classes: Tags that count a class's pixels.
 
     Returns:
         ``matching``: number of frames, as text; ``plots``: of each number's facet the two paths;
@@ -142,13 +178,14 @@ def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
     """
     plots: dict[int, tuple[str, str]] = {}
     numbers: dict[str, str] = {}
+    folded = _folded(report, search, classes)
     for number, facet in enumerate(report.facets):
-        if not facet.asked and not _tells_apart(facet):
+        if facet.tag in folded or (not facet.asked and not _tells_apart(facet)):
             continue
         if facet.scale == "categories":
-            values, _ = _values(facet, search)
-            for index, value in enumerate(values):
-                numbers[f"{number}-{index}"] = f"{value.frames:,}"
+            for index, value in enumerate(_values(facet, search)):
+                if value.frames is not None:
+                    numbers[f"{number}-{index}"] = f"{value.frames:,}"
         else:
             drawn = _drawn(facet)
             plots[number] = _paths(facet, drawn, *_range(facet, drawn, search))
@@ -156,7 +193,11 @@ def moved_of(report: FacetReport, search: UrlQuestion) -> dict[str, Any]:
 
 
 def steps_of(
-    steps: FacetSteps, search: UrlQuestion, field: str, values: Sequence[str]
+    steps: FacetSteps,
+    search: UrlQuestion,
+    field: str,
+    values: Sequence[str],
+    classes: Collection[str],
 ) -> dict[str, Any]:
     """What `moved_of` says of every position of a slider, as numbers to be summed and drawn.
 
@@ -164,6 +205,7 @@ def steps_of(
         search: What the page's fields say, but for that of the slider.
         field: The field's name.
         values: What it says at each position but the open one.
+        classes: Tags that count a class's pixels.
 
     Returns:
         ``snapshot``; ``matching``: frames by position; ``plots``: of each number's facet ``most``,
@@ -174,15 +216,17 @@ def steps_of(
     plots: dict[int, dict[str, Any]] = {}
     numbers: dict[str, Sequence[int]] = {}
     positions = [search, *(search.shown(**{field: value}) for value in values)]
+    folded = _folded(steps.report, search, classes)
     for number, (facet, counts) in enumerate(zip(steps.report.facets, steps.counts, strict=True)):
         is_moved = field.partition(".")[2] == facet.tag
-        if not facet.asked and not is_moved and not _tells_apart(facet):
+        if not is_moved and (facet.tag in folded or not (facet.asked or _tells_apart(facet))):
             continue
         by_bin = [*zip(*counts, strict=True)]
         if facet.scale == "categories":
             bin_of = {bin_.value: by_bin[index] for index, bin_ in enumerate(facet.bins)}
-            for index, value in enumerate(_values(facet, search)[0]):
-                numbers[f"{number}-{index}"] = bin_of.get(value.text, ())
+            for index, value in enumerate(_values(facet, search)):
+                if value.text in bin_of:
+                    numbers[f"{number}-{index}"] = bin_of[value.text]
         else:
             drawn = _drawn(facet)
             plots[number] = {
@@ -200,11 +244,15 @@ def _tells_apart(facet: Facet) -> bool:
     return sum(count > 0 for count in facet.of_all) > 1
 
 
-def _most_frequent(report: FacetReport, classes: Collection[str]) -> set[str]:
-    """Tags of the classes that most frames have, as many as the page draws."""
+def _folded(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> set[str]:
+    """Tags of the classes whose histograms are left out."""
+    pins = set(search.all("pin"))
     of_classes = [facet for facet in report.facets if facet.tag in classes]
-    of_classes.sort(key=_frames_with, reverse=True)
-    return {facet.tag for facet in of_classes[:_DRAWN]}
+    asked = [facet.tag for facet in of_classes if facet.asked]
+    chosen = [*asked, *(facet.tag for facet in of_classes if facet.tag in pins)]
+    frequent = sorted(of_classes, key=_frames_with, reverse=True)[:_DRAWN]
+    drawn = {*[*dict.fromkeys(chosen)][:_DRAWN], *(facet.tag for facet in frequent)}
+    return {facet.tag for facet in of_classes} - drawn
 
 
 def _frames_with(facet: Facet) -> int:
@@ -216,13 +264,30 @@ def _frames_with(facet: Facet) -> int:
     )
 
 
-def _shown(number: int, facet: Facet, search: UrlQuestion, *, is_class: bool) -> Shown:
+def _shown(
+    number: int,
+    facet: Facet,
+    search: UrlQuestion,
+    counted: Mapping[str, int] | None,
+    *,
+    is_class: bool,
+) -> Shown:
     field = _field(facet)
     if facet.scale == "categories":
-        values, more = _values(facet, search)
-        return Shown(number, facet.tag, facet.name, is_class, None, values, more, field)
+        values, holding = _values(facet, search, counted), search.holding(facet.tag)
+        own_bins = len(_counts(facet))
+        are_more = any(
+            bin_.kind == "other" and frames
+            for bin_, frames in zip(facet.bins, facet.of_all, strict=True)
+        )
+        known = f"more than {own_bins:,}" if are_more else f"{own_bins:,}"
+        if not are_more and own_bins <= MOST_VALUES:
+            known = ""
+        return Shown(
+            number, facet.tag, facet.name, is_class, None, values, known, field, holding=holding
+        )
     plot = _plot(facet, search)
-    return Shown(number, facet.tag, facet.name, is_class, plot, (), 0, field)
+    return Shown(number, facet.tag, facet.name, is_class, plot, (), "", field)
 
 
 def _field(facet: Facet) -> str:
@@ -230,25 +295,35 @@ def _field(facet: Facet) -> str:
     return facet.tag if facet.tag in _PLAIN else f"is.{facet.tag}"
 
 
-def _values(facet: Facet, search: UrlQuestion) -> tuple[tuple[Value, ...], int]:
-    ticked, left_out = search.all(_field(facet)), search.all(f"not.{facet.tag}")
-    counts = {
+def _counts(facet: Facet) -> dict[str, int]:
+    """Frames by value, of the values that have a bin of their own; the most frequent first."""
+    return {
         bin_.value: count
         for bin_, count in zip(facet.bins, facet.counts, strict=True)
         if bin_.kind == "value" and bin_.value is not None
     }
-    known = [Value(text, n, text in ticked, text in left_out) for text, n in counts.items()]
-    unknown = [
-        Value(text, 0, text in ticked, text in left_out)
-        for text in dict.fromkeys((*ticked, *left_out))
-        if text not in counts
-    ]
-    listed = [
-        value
-        for index, value in enumerate(known)
-        if index < _VALUES or value.ticked or value.left_out
-    ]
-    return tuple(listed + unknown), len(known) - len(listed)
+
+
+def _chosen(facet: Facet, search: UrlQuestion) -> dict[str, None]:
+    """The values that are ticked or left out, each once."""
+    return dict.fromkeys((*search.all(_field(facet)), *search.all(f"not.{facet.tag}")))
+
+
+def _values(
+    facet: Facet, search: UrlQuestion, counted: Mapping[str, int] | None = None
+) -> tuple[Value, ...]:
+    """The values that are listed: the most frequent, or those found, and all that are chosen."""
+    ticked, left_out = search.all(_field(facet)), search.all(f"not.{facet.tag}")
+    chosen, counts = _chosen(facet, search), _counts(facet)
+    if search.holding(facet.tag):
+        counts = dict(counted or {})
+        # What is chosen comes first: a list that is narrowed takes no condition away.
+        listed = [*chosen, *[text for text in counts if text not in chosen][:MOST_VALUES]]
+    else:
+        listed = [text for at, text in enumerate(counts) if at < MOST_VALUES or text in chosen]
+        listed += [text for text in chosen if text not in counts]
+        counts = {**(counted or {}), **counts}
+    return tuple(Value(text, counts.get(text), text in ticked, text in left_out) for text in listed)
 
 
 def _plot(facet: Facet, search: UrlQuestion) -> Plot:
@@ -343,13 +418,13 @@ def _said(value: float, facet: Facet) -> str:
 
 
 def _bars(counts: Sequence[int], most: int) -> str:
-    """A path of bars that stand on the plot's floor."""
+    """A path of lines that stand on the plot's floor: the style makes bars of them."""
     scale = HEIGHT / math.log1p(most) if most else 0
     parts = []
     for index, count in enumerate(counts):
         if count > 0:
             height = max(1.0, math.log1p(count) * scale)
-            parts.append(f"M{index}.06 {HEIGHT}v-{height:.1f}h.88v{height:.1f}z")
+            parts.append(f"M{index}.5 {HEIGHT}v-{height:.1f}")
     return "".join(parts)
 
 

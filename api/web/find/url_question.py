@@ -2,7 +2,8 @@
 
     /?min.car=10000&max.car=20000&camera=front_center&has.bicycle=1&is.weather=rain&where=...
 
-``not.quality=bad`` leaves frames of that value out, and not those of none.
+``not.quality=bad`` leaves frames of that value out, and not those of none. ``holding.scene=2018``
+asks for nothing: the page lists the scenes whose name has that text.
 ``question`` holds any other conditions as JSON, for links from other pages. Beside the question
 stands how its frames are shown: api.web.find.view.
 """
@@ -26,6 +27,10 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d")
 _ENDS = ("min", "max")
 _PRESENCE = ("has", "without")
 _VALUES = ("is", "not")
+_HOLDING = "holding"
+"""Of ``holding.scene=TEXT``: the page lists the values that have it; no condition."""
+
+_LONGEST_TEXT = 200
 _PLAIN = ("camera", "scene", "where", "question", "dataset", "split", "at", *PARAMETERS)
 
 
@@ -50,10 +55,11 @@ class UrlQuestion:
             )
         for name, _ in parameters:
             kind, dot, tag = name.partition(".")
-            if name not in _PLAIN and not (dot and tag and kind in (*_ENDS, *_PRESENCE, *_VALUES)):
+            kinds = (*_ENDS, *_PRESENCE, *_VALUES, _HOLDING)
+            if name not in _PLAIN and not (dot and tag and kind in kinds):
                 raise InvalidInput(
                     f"{name[:80]}: no parameter of this page; expected {', '.join(_PLAIN)}, or "
-                    "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG, not.TAG"
+                    "min.TAG, max.TAG, has.TAG, without.TAG, is.TAG, not.TAG, holding.TAG"
                 )
         return cls(parameters)
 
@@ -101,6 +107,19 @@ class UrlQuestion:
         """Every value of a parameter."""
         return tuple(value for key, value in self.pairs if key == name)
 
+    def holding(self, tag: str) -> str:
+        """The text that a tag's values have which the page lists; "" where it lists any.
+
+        Raises:
+            InvalidInput: It is too long.
+        """
+        text = self.get(f"{_HOLDING}.{tag}")
+        if len(text) > _LONGEST_TEXT:
+            raise InvalidInput(
+                f"{_HOLDING}.{tag[:80]}: {len(text):,} characters, expected at most {_LONGEST_TEXT}"
+            )
+        return text
+
     def tags(self, *kinds: str) -> tuple[str, ...]:
         """The tags that parameters such as ``min.car`` name."""
         split = (name.partition(".") for name, _ in self.pairs)
@@ -136,7 +155,7 @@ class UrlQuestion:
     @property
     def asked_alone(self) -> "UrlQuestion":
         """The same without how its frames are shown."""
-        return self.without(*PARAMETERS)
+        return self.without(*PARAMETERS, *(f"{_HOLDING}.{tag}" for tag in self.tags(_HOLDING)))
 
     def shown(self, **parameters: str) -> "UrlQuestion":
         """The same with other values of some parameters; "" takes one away."""

@@ -17,6 +17,7 @@ from api.services.session import Session
 from api.web.build.achieved import groups_of, leakage_of, splits_of
 from api.web.build.dataset_forms import division, extension, new_dataset
 from api.web.build.gaps import lacks_of, rows_of
+from api.web.build.improved import improved_by
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.pages import gone_on, page
@@ -105,6 +106,7 @@ def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Re
         "versions": versions[:_LISTED],
         "older": len(versions[_LISTED:]),
         "others": dataset_choices(session),
+        "improved": improved_by(session, _title(dataset)) if _may_improve(session) else {},
         **_HERE,
     }
     return page(request, "dataset.html", context)
@@ -183,6 +185,11 @@ def _refuse_dataset(search: UrlQuestion) -> None:
             f"dataset {named}: a new dataset holds the catalog's frames, not another dataset's; "
             "remove that condition, or divide or extend that dataset"
         )
+
+
+def _may_improve(session: Session) -> bool:
+    """Return whether the caller may save what an improvement proposes."""
+    return session.caller.may("write") and session.caller.sees_all
 
 
 def _title(dataset: DatasetBody) -> str:

@@ -1,9 +1,9 @@
 """/: Find, the catalog's frames by what is in them; and /gallery, the frames page by page."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from api.http.dependencies import CurrentSession
@@ -11,11 +11,12 @@ from api.http.routes import frames
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.services.session import Session
-from api.web.find.facets import Shown, groups_of, moved_of, steps_of
+from api.web.find.facets import Shown, groups_of, moved_of, rare_values, steps_of, values_of
 from api.web.find.first_steps import first_steps
 from api.web.find.position_map import map_of
 from api.web.find.shown import chips_of, condition_of, copies_of
 from api.web.find.url_question import UrlQuestion
+from api.web.find.value_counts import value_counts
 from api.web.find.view import SIZES
 from api.web.pages import HEADERS, page
 from catalog.errors import InvalidInput
@@ -72,8 +73,29 @@ def get_facets(request: Request, session: CurrentSession) -> Response:
 def get_drag(request: Request, session: CurrentSession) -> Response:
     """The values that change while a field is typed in: see `moved_of`."""
     search = UrlQuestion.of(request.query_params.multi_items())
-    moved = moved_of(_report(session, search, session.tags.classes_and_groups()), search)
+    classes = session.tags.classes_and_groups()
+    moved = moved_of(_report(session, search, classes), search, classes)
     return JSONResponse(moved, headers=HEADERS)
+
+
+@router.get("/values", rule=READ.but(work="facets"))
+def get_values(
+    request: Request,
+    session: CurrentSession,
+    tag: Annotated[str, Query(max_length=256, description="A text's tag.")],
+    number: Annotated[int, Query(ge=0, lt=1 << 16, description="Its facet's number.")],
+) -> Response:
+    """The values of a tag that ``holding.TAG`` finds, with their frames: a part of the page."""
+    pairs = request.query_params.multi_items()
+    search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("tag", "number"))
+    classes = session.tags.classes_and_groups()
+    report = session.statistics.facets(tag, **search.which(classes))
+    counted = _counted(session, search, report, classes)
+    facet = next((one for one in report.facets if one.scale == "categories"), None)
+    if facet is None:
+        raise InvalidInput(f"tag={tag[:80]}: expected the tag of a text, whose values are listed")
+    shown = values_of(number, facet, search, counted.get(facet.tag))
+    return page(request, "_values.html", {"facet": shown, "part": True})
 
 
 @router.get("/steps", rule=READ.but(work="facets"))
@@ -93,7 +115,7 @@ def get_steps(request: Request, session: CurrentSession) -> Response:
     classes = session.tags.classes_and_groups()
     narrower = [UrlQuestion.of([(field, value)]).question(classes) for value in values]
     steps = session.statistics.facets_by_step(tag, narrower, **search.which(classes))
-    return JSONResponse(steps_of(steps, search, field, values), headers=HEADERS)
+    return JSONResponse(steps_of(steps, search, field, values, classes), headers=HEADERS)
 
 
 @router.get("/map", rule=READ.but(work="statistics"))
@@ -124,7 +146,22 @@ def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:
     """The answer to a question, as templates take it: numbers and plots."""
     classes = session.tags.classes_and_groups()
     report = _report(session, search, classes)
-    return {"asked": search, "report": report, "groups": groups_of(report, search, classes)}
+    counted = _counted(session, search, report, classes)
+    groups = groups_of(report, search, classes, counted)
+    return {"asked": search, "report": report, "groups": groups}
+
+
+def _counted(
+    session: Session, search: UrlQuestion, report: FacetReport, classes: Collection[str]
+) -> dict[str, dict[str, int]]:
+    """Frames by value of the texts that are searched in, or have a rare value that is chosen."""
+    rare = rare_values(report, search)
+    texts = [facet.tag for facet in report.facets if facet.type == "VARCHAR"]
+    return {
+        tag: value_counts(session, search, classes, tag, rare.get(tag, ()))
+        for tag in texts
+        if tag in rare or search.holding(tag)
+    }
 
 
 def _report(session: Session, search: UrlQuestion, classes: Collection[str]) -> FacetReport:

@@ -79,8 +79,9 @@ async def post_marks(
     context.about = f"{named} of {len(fkeys)} frames"[:500]
     await run_in_threadpool(session.tags.mark, fkeys, values)
     if is_part(request):
+        until = await run_in_threadpool(lambda: session.frames.snapshot)
         marks = {
-            "count": len(set(fkeys)), "values": values, "snapshot": snapshot,
+            "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
             "fkeys": [] if form.get("everything") else fkeys,
             "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
         }  # fmt: skip
@@ -91,15 +92,31 @@ async def post_marks(
 
 @router.post("/marks/undo", rule=WRITE_ALL_ROWS)
 async def post_undo(request: Request, session: CurrentSession, context: CurrentContext) -> Response:
-    """Give the frames of a mark the values back that they had in the snapshot before it."""
+    """Give the frames of a mark the values back that they had in the snapshot before it.
+
+    Frames that have been given another value since keep it.
+    """
     form = await form_of(request)
-    tags, at = form.all("marked_tag"), form.get("marked_at")
-    if not at.isdecimal():
-        raise InvalidInput(f"marked_at={at[:40]}: expected the number of a snapshot")
+    tags = form.all("marked_tag")
+    at, until = (_snapshot_of(form, name) for name in ("marked_at", "marked_until"))
     fkeys = await run_in_threadpool(_marked, session, form, "marked")
     context.about = f"undo {', '.join(tags)} of {len(fkeys)} frames"[:500]
-    await run_in_threadpool(lambda: session.tags.restore(fkeys, tags, at=int(at)))
-    return page(request, "_undone.html", {"count": len(set(fkeys)), "tags": tags})
+    count, changed = await run_in_threadpool(
+        lambda: session.tags.restore(fkeys, tags, at=at, unless_changed_since=until)
+    )
+    return page(request, "_undone.html", {"count": count, "changed": changed, "tags": tags})
+
+
+def _snapshot_of(form: Form, name: str) -> int:
+    """The number of a snapshot that a form's field holds.
+
+    Raises:
+        InvalidInput: It holds none.
+    """
+    text = form.get(name)
+    if not (text.isdecimal() and int(text) < 2**63):
+        raise InvalidInput(f"{name}={text[:40]}: expected the number of a snapshot")
+    return int(text)
 
 
 def _marks_of(form: Form) -> dict[str, str]:

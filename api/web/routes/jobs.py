@@ -16,6 +16,7 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
 from api.services.jobs.files import FIGURE
+from api.services.jobs.improvable import improvable_model, weakest_classes
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
@@ -24,9 +25,16 @@ from api.web.run.choices import dataset_choices, model_choices, or_predictions, 
 from api.web.run.curves import Curve, curves_of, plots_of, program_curves
 from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
-from api.web.run.job_form import KINDS, AnyBody, further_fields, new_job, usual_values
+from api.web.run.job_form import (
+    KINDS,
+    AnyBody,
+    further_fields,
+    new_job,
+    settings_again,
+    usual_values,
+)
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import MOST_SHOWN, cell_path, matrix_of, question_path, shown_of
+from api.web.run.matrix import MOST_SHOWN, cell_path, classes_at, matrix_of, question_path, shown_of
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -39,6 +47,7 @@ from api.web.run.measured import (
     tables_shown,
     warnings_of,
 )
+from api.web.run.report_figures import calibration_of, scored_frames, sizes_of, view_of
 from api.web.run.scanned import ScannedSource, scanned_source
 from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.job_state import FINISHED
@@ -94,11 +103,16 @@ def get_curves(
 
 @router.get("/new-job", rule=READ)
 def get_new_job(
-    request: Request, session: CurrentSession, dataset: str = "", model: str = ""
+    request: Request, session: CurrentSession, dataset: str = "", model: str = "", again: str = ""
 ) -> Response:
-    """The form; with a question of Find, its frames are saved as a dataset for the job."""
+    """The form; with a question of Find, its frames are saved as a dataset for the job.
+
+    With ``again=JOB`` the form of a training has the settings of that one, and begins with its
+    model.
+    """
     pairs = request.query_params.multi_items()
-    search = UrlQuestion.of(pair for pair in pairs if pair[0] not in ("dataset", "model"))
+    own = ("dataset", "model", "again")
+    search = UrlQuestion.of(pair for pair in pairs if pair[0] not in own)
     question = search.question(session.tags.classes_and_groups())
     models = model_choices(session, chosen=model)
     context = {
@@ -107,6 +121,7 @@ def get_new_job(
         "trained": trained(models),
         "validated": or_predictions(models),
         "model": model,
+        "again": _again(session, again),
         "usual": {kind: usual_values(kind) for kind in KINDS},
         "backends": session.jobs.backends(),
         "further": {kind: further_fields(kind) for kind in ("train", "validate", "scaling")},
@@ -115,6 +130,17 @@ def get_new_job(
         **_HERE,
     }
     return page(request, "job_new.html", context)
+
+
+def _again(session: Session, name: str) -> dict[str, str]:
+    """The settings of a training that goes on from another's model, by the form's fields."""
+    if not name:
+        return {}
+    try:
+        job = session.jobs.get(name)
+    except NotFound:  # a model of scored predictions has no training
+        return {}
+    return settings_again(job) if job.kind == "train" else {}
 
 
 @router.get("/new-job/datasets", rule=READ)
@@ -131,20 +157,28 @@ def get_model_choices(request: Request, session: CurrentSession, holding: str = 
 
 
 @router.get("/new-job/plan", rule=READ)
-def get_plan(request: Request, session: CurrentSession, dataset: str, kind: str = "") -> Response:
-    """The plan of a dataset's staging, with its bytes and time, and its splits: a part of the form.
-
-    With what the newest jobs of the kind say of the time that another will take.
-    """
-    why, plan, splits, estimate = "", None, {}, None
+def get_plan(request: Request, session: CurrentSession, dataset: str) -> Response:
+    """The plan of a dataset's staging, with its bytes and time, and its splits: a part of forms."""
+    why, plan, splits = "", None, {}
     try:
         plan = session.stagings.plan(dataset)
         splits = frames_of_splits(session.datasets.get(dataset))
-        estimate = estimated(session, kind, splits)
     except FramesiftError as error:
         why = str(error)
-    context = {"plan": plan, "why": why, "splits": splits, "estimate": estimate}
-    return page(request, "_plan.html", context)
+    return page(request, "_plan.html", {"plan": plan, "why": why, "splits": splits})
+
+
+@router.get("/new-job/estimate", rule=READ)
+def get_estimate(
+    request: Request, session: CurrentSession, kind: str, dataset: str = ""
+) -> Response:
+    """What earlier jobs like a form's say of the time that its job takes: a part of the form."""
+    fields = {name: value.strip() for name, value in request.query_params.items()}
+    estimate = None
+    with suppress(NotFound):  # the plan beside it says so
+        splits = frames_of_splits(session.datasets.get(dataset)) if dataset else {}
+        estimate = estimated(session, kind, fields, splits)
+    return page(request, "_estimate.html", {"estimate": estimate})
 
 
 @router.post("/new-job", rule=WRITE)
@@ -244,13 +278,19 @@ def get_cell_frames(
     name: str,
     request: Request,
     session: CurrentSession,
-    truth: str,
-    predicted: str,
+    truth: str = "",
+    predicted: str = "",
+    cell: Annotated[
+        str, Query(max_length=40, description="Places of the classes, in place of their names.")
+    ] = "",
     begin: Annotated[int, Query(ge=0, lt=1 << 31, description="The first frame.")] = 0,
 ) -> Response:
     """The frames behind a cell of a validation's confusion matrix."""
+    report = session.jobs.report(name)
+    if cell:
+        truth, predicted = classes_at(report, cell)
     confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
-    tags, report = confused.tags, session.jobs.report(name)
+    tags = confused.tags
     validated = _model_of(report)
     shown = _look(session, validated, tags)
     walked = shown.shown(truth=tags[0], predicted=tags[1])
@@ -293,7 +333,7 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
         "command": command_of(job), "figure": _figure_path(session, job),
         "scanned": _scanned(session, job),
         "report": None, "matrix": None, "model": None, "damage": "",
-        "differences": None,
+        "differences": None, "improvable": None, "weakest": (),
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
         return context
@@ -304,9 +344,13 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
     except StorageError as error:
         return context | {"damage": str(error)}
     return context | {
-        "report": report, "matrix": matrix_of(report, name, classes[:MOST_SHOWN]),
+        "report": report, "matrix": matrix_of(report, classes[:MOST_SHOWN]),
         "slices": slices_of(report), "chosen_classes": bool(classes),
         "model": _scored(session, report),
+        "scored": scored_frames(session, report),
+        "frames_view": view_of(session, _model_of(report)),
+        "calibration": calibration_of(report), "object_sizes": sizes_of(report),
+        "improvable": improvable_model(job.settings), "weakest": weakest_classes(job.metrics),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
     }  # fmt: skip
 

@@ -1,37 +1,70 @@
-"""The time that a job of a form will take, by the newest jobs of its kind here that measured it."""
+"""The time that a job of a form will take, by the rates of earlier jobs that are like it."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 from api.schemas.datasets import DatasetBody
 from api.schemas.jobs import JobBody
 from api.services.session import Session
-from framesift.progress import count_of, number_of
+from api.web.run.job_form import usual_values
+from framesift.progress import number_of
 
-_LOOKED_AT = 20
+MOST = 10
+"""Earlier jobs, the newest that are like the form's, that an estimate rests on."""
+
+_LOOKED_AT = 200
 _SPLIT = {"train": "train", "scaling": "train", "validate": "validation"}
 """The split that a job of a kind reads where its form names none."""
+
+_OF_NETWORK = ("model", "height", "width")
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What jobs have in common whose rates say something of each other."""
+
+    network: str
+    height: str
+    width: str
+    """Of the network's input [pixels]."""
+    backend: str
+    workers: str
+
+    def __str__(self) -> str:
+        """In words."""
+        size = f" at {self.width}x{self.height}" if self.height and self.width else ""
+        processes = f"{self.workers or 'any'} {'process' if self.workers == '1' else 'processes'}"
+        return f"{self.network}{size}, {processes}, backend {self.backend}"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The time of one pass over a split, at an earlier job's rate."""
+    """The time of one pass over a split, at the rates of earlier jobs."""
 
-    job: str
-    """The earlier job."""
-    frames_per_s: float
-    """Its rate, of all its workers."""
-    workers: int | None
-    """Its workers; None where its settings say none."""
+    likeness: Likeness
+    """What they have in common with the form's job."""
+    rates: Sequence[float]
+    """Frames a second of each, of all its processes, the newest first; none where none is alike."""
+    newest: str
+    """The newest of them; empty where there is none."""
     split: str
     """The split; empty for all of the dataset."""
     frames: int
     """Frames of the split."""
 
     @property
-    def seconds(self) -> float:
-        """Time of a pass at that rate [s]."""
-        return self.frames / self.frames_per_s
+    def rate(self) -> float:
+        """The median of the rates [1/s]."""
+        return median(self.rates)
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """Time of a pass at the median rate, at the highest and at the lowest [s]."""
+        high, low = max(self.rates), min(self.rates)
+        return self.frames / self.rate, self.frames / high, self.frames / low
 
 
 def frames_of_splits(dataset: DatasetBody) -> dict[str, int]:
@@ -39,19 +72,77 @@ def frames_of_splits(dataset: DatasetBody) -> dict[str, int]:
     return dict(dataset.splits) or {"": dataset.frames}
 
 
-def estimated(session: Session, kind: str, splits: Mapping[str, int]) -> Estimate | None:
-    """The time of a pass over the usual split; None where no job of the kind measured its rate."""
-    usual = _SPLIT.get(kind, "")
-    frames = splits.get(usual, splits.get(""))
-    if not usual or frames is None:
+def estimated(
+    session: Session, kind: str, fields: Mapping[str, str], splits: Mapping[str, int]
+) -> Estimate | None:
+    """The time of a pass over the form's split; None of a kind that reads none.
+
+    Args:
+        kind: Of the form's job.
+        fields: The form's fields that are filled in, by name.
+        splits: Frames of the dataset's splits, as `frames_of_splits` gives them.
+    """
+    split = fields.get("split") or _SPLIT.get(kind, "")
+    if split not in splits and len(splits) == 1:
+        (split,) = splits  # of a dataset that is not divided
+    if kind not in _SPLIT or split not in splits:
         return None
-    earlier = "validate" if kind == "validate" else "train"
-    for job in session.jobs.list(kind=earlier, state="done", limit=_LOOKED_AT):
-        if rate := _frames_per_s(job):
-            workers = count_of(job.settings, "workers")
-            split = usual if usual in splits else ""
-            return Estimate(job.name, rate, workers, split, frames)
-    return None
+    trainings = {job.name: job for job in _done(session, "train")}
+    wanted = _likeness_of_form(kind, fields, trainings)
+    earlier = _done(session, "validate") if kind == "validate" else [*trainings.values()]
+    alike = [
+        (job.name, rate)
+        for job in earlier
+        if (rate := _frames_per_s(job)) and _likeness(job, trainings) == wanted
+    ][:MOST]
+    newest = alike[0][0] if alike else ""
+    return Estimate(wanted, [rate for _, rate in alike], newest, split, splits[split])
+
+
+def _done(session: Session, kind: str) -> list[JobBody]:
+    """The newest finished jobs of a kind, the newest first."""
+    return session.jobs.list(kind=kind, state="done", limit=_LOOKED_AT)
+
+
+def _likeness_of_form(
+    kind: str, fields: Mapping[str, str], trainings: Mapping[str, JobBody]
+) -> Likeness:
+    usual = usual_values(kind)
+    backend = fields.get("backend") or usual["backend"]
+    # A study's trainings are of several numbers of processes: the first stands for them.
+    ranks = fields.get("ranks") or usual.get("ranks", "")
+    workers = fields.get("workers") or usual.get("workers") or ranks.partition(",")[0].strip()
+    if kind == "validate":
+        return Likeness(*_of_model(fields.get("model", ""), trainings), backend, workers)
+    network, height, width = (fields.get(name) or usual.get(name, "") for name in _OF_NETWORK)
+    return Likeness(network, height, width, backend, workers)
+
+
+def _likeness(job: JobBody, trainings: Mapping[str, JobBody]) -> Likeness:
+    workers = str(job.settings.get("workers") or usual_values("train")["workers"])
+    if job.kind == "validate":
+        model = str(job.settings.get("model") or "")
+        return Likeness(*_of_model(model, trainings), job.backend, workers)
+    return Likeness(*_network_of(job), job.backend, workers)
+
+
+def _of_model(model: str, trainings: Mapping[str, JobBody]) -> tuple[str, str, str]:
+    """Network, height and width of a model; of one that no training made its name alone."""
+    if not model:
+        return "scored predictions", "", ""
+    training = trainings.get(model.partition("@")[0])
+    return _network_of(training) if training is not None else (model, "", "")
+
+
+def _network_of(training: JobBody) -> tuple[str, str, str]:
+    usual, settings = usual_values("train"), training.settings
+    network, height, width = (_text(settings, name) or usual[name] for name in _OF_NETWORK)
+    return network, height, width
+
+
+def _text(settings: Mapping[str, Any], name: str) -> str:
+    value = settings.get(name)
+    return "" if value is None else str(value)
 
 
 def _frames_per_s(job: JobBody) -> float | None:
@@ -59,4 +150,4 @@ def _frames_per_s(job: JobBody) -> float | None:
     if rate is None and job.kind == "validate" and job.seconds:
         frames = number_of(job.metrics, "frames")
         rate = None if frames is None else frames / job.seconds
-    return float(rate) if rate is not None and rate > 0 else None
+    return float(rate) if rate is not None and rate > 0 and math.isfinite(rate) else None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from api.schemas.jobs import JobBody
 from api.schemas.new_jobs import NewPreflight, NewScaling, NewTraining, NewValidation
 from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
@@ -38,6 +39,9 @@ _LAID_OUT = {
 }  # fmt: skip
 """Settings whose fields the template places and labels itself."""
 
+_OWN = {"name", "dataset", "save_as", "continue_from", "backbone_weights"}
+"""Settings that a training has of its own."""
+
 _RESOURCES = (
     "ranks_per_node", "gpus", "cores", "memory_mb", "wall_minutes", "nodes", "constraint", "image",
 )  # fmt: skip
@@ -54,6 +58,26 @@ def usual_values(kind: str) -> dict[str, str]:
     Empty where that depends on other settings.
     """
     return {field.name: field.usual for field in simple_fields(_BODIES[kind])}
+
+
+def settings_again(job: JobBody) -> dict[str, str]:
+    """The settings of a training, which is gone on from, by the fields of the form."""
+    fields = {field.name for field in simple_fields(_BODIES["train"])} - _OWN
+    recorded = job.request.get("resources") or {}
+    values = {
+        **{name: recorded.get(name) for name in _RESOURCES},
+        **{name: value for name, value in job.settings.items() if name in fields},
+        "backend": job.backend,
+    }
+    told = {name: _told(value) for name, value in values.items() if value not in (None, [], "")}
+    return told | {"continue_from": job.name}
+
+
+def _told(value: object) -> str:
+    """A setting as its field has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def new_job(form: Form, question: Question | None = None) -> AnyBody:

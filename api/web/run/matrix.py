@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from api.web.find.url_question import UrlQuestion
+from catalog.errors import InvalidInput
 
 _HEATS = 9
 """Shades of a cell, beside none."""
@@ -28,10 +29,8 @@ class Cell:
     """Of the true class's pixels, 0 to 1."""
     heat: int
     """Its shade: 0 where there is none, to 9 where it is all of them."""
-    label: str
-    """The cell in words."""
-    path: str
-    """The page of the frames behind it; empty where there is none."""
+    place: str
+    """Places of the two classes among the report's, as the page of its frames takes them."""
     right: bool
     """The model took the class for itself."""
 
@@ -60,11 +59,10 @@ class Matrix:
     """Names of the classes left out."""
 
 
-def matrix_of(report: Mapping[str, Any], job: str, chosen: Collection[str] = ()) -> Matrix:
+def matrix_of(report: Mapping[str, Any], chosen: Collection[str] = ()) -> Matrix:
     """The confusion matrix of a report.
 
     Args:
-        job: The validation.
         chosen: Names of the classes to show; where it has none of the report's, those with most
             pixels in cells of errors, as many as a page shows.
     """
@@ -96,14 +94,27 @@ def matrix_of(report: Mapping[str, Any], job: str, chosen: Collection[str] = ())
                     pixels=pixels,
                     share=share,
                     heat=max(1, round(_HEATS * share)) if pixels else 0,
-                    label=f"{names[truth]} taken for {names[predicted]}: {pixels:,} pixels, "
-                    f"{100 * share:.1f} %",
-                    path=cell_path(job, names[truth], names[predicted]) if pixels else "",
+                    place=f"{truth}.{predicted}",
                     right=truth == predicted,
                 )
             )
         rows.append(Row(names[truth], pixels_of_truth, tuple(cells)))
     return Matrix(tuple(names[index] for index in present), tuple(rows), others)
+
+
+def classes_at(report: Mapping[str, Any], place: str) -> tuple[str, str]:
+    """The names of the true and of the predicted class of a cell: see `Cell.place`.
+
+    Raises:
+        InvalidInput: The report has no such cell.
+    """
+    classes: Sequence[str] = report["classes"]
+    places = [int(part) for part in place.split(".") if part.isdecimal() and len(part) < 6]
+    if len(places) != 2 or max(places) >= len(classes):
+        raise InvalidInput(
+            f"cell={place[:40]}: expected the numbers of two of {len(classes)} classes, such as 0.1"
+        )
+    return classes[places[0]], classes[places[1]]
 
 
 def cell_path(job: str, truth: str, predicted: str) -> str:

@@ -4,7 +4,7 @@
 const form = document.getElementById("find");
 
 function listed(facet, end) {
-  return JSON.parse(facet.dataset[end === "min" ? "low" : "high"]);
+  return facet.dataset[end === "min" ? "low" : "high"].split(",");
 }
 
 function slider(facet, end) {
@@ -77,6 +77,11 @@ form.addEventListener("input", (event) => {
   }
 }, true);
 
+// A field that searches the values of a text: htmx asks for the list, and no condition changes.
+function isSearch(target) {
+  return target.matches("[data-values]");
+}
+
 function settle() {
   steps.end();
   asks.cancel();
@@ -84,7 +89,7 @@ function settle() {
 
 form.addEventListener("change", (event) => {
   const { target } = event;
-  if (target.id === "filter" || target.name === "pin") event.stopPropagation();
+  if (target.id === "filter" || target.name === "pin" || isSearch(target)) event.stopPropagation();
   else settle();
   // The server puts what is pinned first, with a histogram.
   if (target.name === "pin") location.assign(`/?${new URLSearchParams(filled())}`);
@@ -211,7 +216,7 @@ function bars(frames, most, isDrawn) {
   for (const [bin, count] of frames.entries()) {
     if (count > 0 && isDrawn(bin)) {
       const height = Math.max(1, Math.log1p(count) * scale).toFixed(1);
-      path += `M${bin}.06 ${HEIGHT}v-${height}h.88v${height}z`;
+      path += `M${bin}.5 ${HEIGHT}v-${height}`;
     }
   }
   return path;
@@ -267,13 +272,34 @@ const asks = {
 };
 
 form.addEventListener("input", ({ target }) => {
-  if (target.id === "filter" || target.name === "pin") return;
+  if (target.id === "filter" || target.name === "pin" || isSearch(target)) return;
   if (target.dataset.end) {
     steps.move(target);
   } else {
     steps.end();
     asks.move();
   }
+});
+
+// Lists that are searched are asked for again when an answer has changed the others' numbers.
+form.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target !== form) return;
+  for (const field of form.querySelectorAll("[data-values]")) {
+    if (field.value.trim()) htmx.trigger(field, "again");
+  }
+});
+
+// Down goes from the field into its list, up and down walk there, and up leads back.
+form.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const facet = step && event.target.closest("fieldset.facet");
+  const field = facet?.querySelector("[data-values]");
+  if (!field) return;
+  const walked = [field, ...facet.querySelectorAll(".values label:first-child input")];
+  const place = walked.indexOf(event.target);
+  if (place < 0) return;
+  walked[place + step]?.focus();
+  event.preventDefault();
 });
 
 // What somebody types as SQL stays, with the cursor, when an answer brings the copies anew.

@@ -54,16 +54,18 @@ new MutationObserver((changes) => {
 }).observe(document.body, { childList: true, subtree: true });
 
 // <button data-bare>: takes what lies over the thumbnails away, and brings it back.
-const bare = document.querySelector("[data-bare]");
-
-bare?.addEventListener("click", () => {
+function toggleBare() {
   const isBare = document.body.classList.toggle("bare");
-  bare.setAttribute("aria-pressed", String(isBare));
+  for (const button of document.querySelectorAll("[data-bare]")) button.setAttribute("aria-pressed", String(isBare));
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-bare]")) toggleBare();
 });
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
-  if (event.key === "o") bare?.click();
+  if (event.key === "o" && document.querySelector("[data-bare]")) toggleBare();
   else if (event.key === "z") document.getElementById("undo")?.click();
 });
 

@@ -47,6 +47,20 @@ async function putLog() {
   else lastLine();
 }
 
+// A cell of the confusion matrix names its classes once it is pointed at or focused: 1,600 cells with
+// the names of two classes each would be most of the page.
+function nameCell({ target }) {
+  const link = target.closest?.(".matrix td a");
+  if (!link || link.dataset.named) return;
+  const cell = link.parentElement;
+  const predicted = link.closest("table").rows[0].cells[cell.cellIndex].textContent;
+  link.title = `${cell.parentElement.cells[0].textContent} taken for ${predicted}: ${link.title}`;
+  link.dataset.named = "yes";
+}
+
+document.addEventListener("pointerover", nameCell);
+document.addEventListener("focusin", nameCell);
+
 if (logs) {
   lastLine();
   logs.addEventListener("htmx:afterSwap", lastLine);

@@ -14,6 +14,7 @@ dies. What the job reads from a cache is leased from its turn to its end.
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -87,7 +88,7 @@ class Runner:
         """True where the job is to end: by a signal, or by a cancel before the handler was set."""
         return self.asked_to_end or self.paths.cancel.exists()
 
-    def first_status(self) -> dict[str, str]:
+    def first_status(self) -> dict[str, object]:
         """What status.json says before anything has begun."""
         runner = str(ProcessId.of(self.me))
         return {"state": "pending", "name": self.name, "runner": runner}
@@ -126,7 +127,11 @@ class Runner:
         self.say({**last, "lost": state == "failed" and self.was_killed})
         return 0 if state == "done" else 1
 
-    def begin(self, status: dict[str, str]) -> str:
+    def machines(self) -> tuple[str, ...]:
+        """Names of the machines that run the job's programs."""
+        return (socket.gethostname(),)
+
+    def begin(self, status: dict[str, object]) -> str:
         """Wait for the job's turn, and hold what it needs; why that failed, else empty."""
         try:
             self.wait_for_turn(status)
@@ -137,7 +142,7 @@ class Runner:
                 self.take_leases()
             error = self.begin_staging(status)
             if not error and not self.cancelled:
-                status |= {"state": "running", "started": _now()}
+                status |= {"state": "running", "started": _now(), "hosts": [*self.machines()]}
                 self.say(status)
         except OSError as problem:
             return f"{_STAGING}: {_what(problem)}"
@@ -170,7 +175,7 @@ class Runner:
             lease.beat()
         time.sleep(_POLL_S)
 
-    def wait_for_turn(self, status: Mapping[str, str]) -> None:
+    def wait_for_turn(self, status: Mapping[str, object]) -> None:
         """Wait until no process of an earlier attempt runs and a slot is free, or for the end.
 
         Both are locks, which the job's commands hold with this process.
@@ -233,14 +238,14 @@ class Runner:
             except OSError:
                 raise refused from None
 
-    def say_waits(self, status: Mapping[str, str], state: JobState, waits: str) -> None:
+    def say_waits(self, status: Mapping[str, object], state: JobState, waits: str) -> None:
         """Have status.json say what the job waits for, and wait a moment."""
         if waits != self.waits:
             self.waits = waits
             self.say({**status, "state": state, "waits": waits})
         time.sleep(_TURN_POLL_S)
 
-    def begin_staging(self, status: Mapping[str, str]) -> str:
+    def begin_staging(self, status: Mapping[str, object]) -> str:
         """Start the staging beside the job, and wait until its readers may begin.
 
         Returns:

@@ -1,6 +1,7 @@
 """A job's tasks in the records: made, found, moved from state to state."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.records.tables import Job, Task, TaskMove
+from catalog.traces.spans import VARIABLE
 from catalog.values import now
 from pipeline.job_state import FINISHED, JobState
 from pipeline.jobs.request import JobPaths, JobRequest
@@ -17,6 +19,9 @@ from pipeline.jobs.workflow.transitions import check_move
 
 ASKED = "asked"
 """The key of a job's request where its steps find what was asked for (api.services.jobs.steps)."""
+
+TRACEPARENT = "traceparent"
+"""The key of a job's request that says which span its spans belong to; absent without traces."""
 
 _FETCHING = ("stage", "fetch", "prepare")
 """Tasks that bring frames near the job: while one runs, the job is staging."""
@@ -135,6 +140,16 @@ def attempt_name(job: Job, task: Task) -> str:
 
 def request_of(job: Job, task: Task) -> JobRequest:
     """The request that a task runs."""
-    if task.name == RUN:
-        return JobRequest.from_json({**job.request, "attempt": task.attempt})
-    return JobRequest.from_json({**task.request, "attempt": task.attempt})
+    of_task = job.request if task.name == RUN else task.request
+    request = JobRequest.from_json({**of_task, "attempt": task.attempt})
+    parent = job.request.get(TRACEPARENT)
+    return request if parent is None else _traced(request, parent)
+
+
+def _traced(request: JobRequest, parent: str) -> JobRequest:
+    """A request whose programs are told what their spans belong to."""
+    told = {VARIABLE: parent}
+    staging = request.staging
+    if staging is not None:
+        staging = replace(staging, environment={**staging.environment, **told})
+    return replace(request, environment={**request.environment, **told}, staging=staging)

@@ -1,7 +1,7 @@
 """Brings jobs' records to what their backends say, with one question to each backend."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from pipeline.jobs.metrics import job_metrics
 from pipeline.jobs.workflow.moves import current, move, next_attempt, paths_of, show
 from pipeline.jobs.workflow.submission import submitting
 from pipeline.jobs.workflow.task_paths import RUN
+from pipeline.jobs.workflow.traces import span_of_attempt
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 """Before an attempt that begins without a user's word; twice as long before each further one."""
@@ -87,6 +88,7 @@ def _note(records: RecordStore, job: Job, task: Task, status: JobStatus) -> None
     known = (task.state, task.error, task.waits, task.started, task.finished, job.metrics)
     if observed == known:
         return  # a client that follows a job asks often, and a transaction that writes waits
+    make_span: Callable[[], None] | None = None
     with records.session() as session:
         record, stored = session.get_one(Job, job.id), session.get_one(Task, task.id)
         is_other = (stored.attempt, stored.submitted) != (task.attempt, task.submitted)
@@ -104,8 +106,11 @@ def _note(records: RecordStore, job: Job, task: Task, status: JobStatus) -> None
             move(session, record, stored, status.state, status.error)
         if status.state in FINISHED:
             add_used(record, stored)
+            make_span = span_of_attempt(record, stored)
         if status.state == "failed" and status.is_lost and not record.is_cancelled:
             _go_on(session, record, stored)
+    if make_span is not None:
+        make_span()
 
 
 def _go_on(session: Session, job: Job, task: Task) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from catalog.errors import FramesiftError, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, Task
+from catalog.traces.spans import span
 from catalog.values import now
 from pipeline.jobs.backends.registry import backend
 from pipeline.jobs.backends.turn import exclusive
@@ -28,6 +29,7 @@ from pipeline.jobs.workflow.moves import (
     tasks_of,
 )
 from pipeline.jobs.workflow.owners import check_owner
+from pipeline.jobs.workflow.traces import about, parent_of
 
 _LOCKS = ".submitting"
 _WAIT_S = 60.0
@@ -86,7 +88,8 @@ def submit_attempt(records: RecordStore, queue: JobQueue, job_id: int, *, is_new
             request = replace(request_of(job, task), attempt=task.attempt)
             variables = inherited(os.environ, request.needs, queue.inherits, request.submitted)
             need_inherited(request.resources.environment, variables)
-            handle = chosen.submit(request, paths, queue, name)
+            with span("job submit", about(job, task), parent=parent_of(job)):
+                handle = chosen.submit(request, paths, queue, name)
         except (OSError, FramesiftError) as error:
             fail(records, job_id, task.id, str(error))
             if isinstance(error, OSError):

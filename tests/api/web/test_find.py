@@ -181,9 +181,9 @@ def test_a_slider_is_told_at_every_position_what_its_field_is_told(
     end, _, tag = field.partition(".")
     page = unescape(browser.get("/").text)
     listed = "low" if end == "min" else "high"
-    found = re.search(rf"""data-facet="{tag} {tag}".*?data-{listed}='(.*?)'""", page)
+    found = re.search(rf'data-facet="{tag} {tag}".*?data-{listed}="(.*?)"', page)
     assert found
-    values: list[str] = json.loads(found[1])
+    values = found[1].split(",")
     values = values[1:] if end == "min" else values[-2::-1]
     asked = {"field": field, "values": ",".join(values)}
     table = browser.get(f"/steps?{query}&{field}=7&{urlencode(asked)}", headers=PART).json()
@@ -200,7 +200,7 @@ def test_a_slider_is_told_at_every_position_what_its_field_is_told(
             first, last = (plot["ranges"][position:] or plot["ranges"])[0]
             bars = [bin_ for bin_, row in enumerate(plot["counts"]) if sum(row[position:])]
             for path, within in zip(moved["plots"][number], (True, False), strict=True):
-                drawn = [int(bin_) for bin_ in re.findall(r"M(\d+)\.06", path)]
+                drawn = [int(bin_) for bin_ in re.findall(r"M(\d+)\.5 ", path)]
                 assert drawn == [bin_ for bin_ in bars if (first <= bin_ <= last) == within]
         told.add(moved["matching"])
     assert len(told) > 1
@@ -209,6 +209,65 @@ def test_a_slider_is_told_at_every_position_what_its_field_is_told(
                         ("field=min.carr&values=1", "carr")):  # fmt: skip
         refused = browser.get(f"/steps?{wrong}", headers=PART)
         assert (refused.status_code >= 400, said in unescape(refused.text)) == (True, True)
+
+
+def listed(text: str, tag: str) -> dict[str, str]:
+    """The values of a tag that a page lists, and what stands beside each."""
+    found = re.search(rf'<ul class="values" id="{tag}".*?</ul>', text, re.DOTALL)
+    assert found
+    rows = re.findall(r'value="([^"]*)"[^>]*> <bdi>.*?<output[^>]*>([^<]*)<', found[0], re.DOTALL)
+    return {unescape(value): number for value, number in rows}
+
+
+def test_values_are_searched_for(browser: TestClient) -> None:
+    """By a text in letters of either case, as a part and as the whole page, numbers alike."""
+    every = listed(browser.get("/").text, "scene")
+    wanted = {scene: number for scene, number in every.items() if "202604" in scene}
+    assert 0 < len(wanted) < len(every)
+    path = "/values?tag=scene&number=1&holding.scene=202604"
+    for text in (browser.get(path, headers=PART).text, browser.get("/?holding.scene=202604").text):
+        assert listed(text, "scene") == wanted
+        assert 'id="n-1-0"' not in text
+    assert matching(browser.get("/?holding.scene=202604").text) == 24
+    assert "n-1-" not in browser.get("/facets?holding.scene=202604", headers=PART).text
+    # Under the other conditions, but those on the tag itself; what is ticked stays.
+    other = next(scene for scene in every if scene not in wanted)
+    conditions = f"camera=front_center&scene={other}"
+    narrowed = browser.get(f"{path}&{conditions}", headers=PART).text
+    of_camera = listed(browser.get("/?camera=front_center").text, "scene")
+    assert listed(narrowed, "scene") == {
+        scene: of_camera[scene] for scene in (other, *wanted) if of_camera[scene] != "0"
+    }
+    assert re.search(rf'value="{other}"[^>]* checked', narrowed)
+    # In letters of either case; its own % and _ count as themselves, and a quote ends nothing.
+    cameras = [*listed(browser.get("/").text, "camera")]
+    for text in ("_", "R", "%", "!", "'", "T_CENTER", "r_c"):
+        query = urlencode({"holding.camera": text})
+        part = browser.get(f"/values?tag=camera&number=0&{query}", headers=PART)
+        found = [camera for camera in cameras if text.lower() in camera]
+        assert sorted(listed(part.text, "camera")) == sorted(found), text
+    assert listed(browser.get("/values?tag=scene&number=1", headers=PART).text, "scene") == every
+    for wrong, said in ((f"camera&holding.camera={'x' * 201}", "201 characters"),
+                        ("car", "expected the tag of a text"), ("carr", "carr")):  # fmt: skip
+        refused = browser.get(f"/values?number=0&tag={wrong}", headers=PART)
+        assert (400 <= refused.status_code < 500, said in unescape(refused.text)) == (True, True)
+
+
+def test_of_many_conditions_some_are_chips(browser: TestClient) -> None:
+    """Each chip's link has all other conditions: with all of 50 they would be most of the page."""
+    tags = re.findall(r'name="has\.(\w+)"', browser.get("/").text)[:25]
+    assert len(tags) == 25
+    text = browser.get("/?" + "&".join(f"without.{tag}=1" for tag in tags)).text
+    assert text.count('aria-label="Remove: ') == 20
+    assert "and 5 more" in text
+    assert len(re.findall(r'name="without\.\w+" value="1" checked', text)) == 25
+
+
+def test_a_search_in_values_is_no_part_of_the_question() -> None:
+    """Nor of what is saved of it."""
+    asked = UrlQuestion.of([("scene", "none"), ("holding.scene", "2026"), ("sort", "car")])
+    assert asked.asked_alone.query == "scene=none"
+    assert asked.which(["car"]) == UrlQuestion.of([("scene", "none")]).which(["car"])
 
 
 def test_a_question_of_a_dataset_is_copied_with_it() -> None:
@@ -349,6 +408,20 @@ def test_marks_are_tags(browser: TestClient) -> None:
     assert "quality of 18 frames is as before" in undone.text
     assert matching(browser.get("/?is.quality=bad").text) == 2
     assert matching(browser.get("/?is.quality=good&camera=front_center").text) == 0
+    # What somebody else gave some of the frames since stays.
+    part = browser.post("/marks", data={**form, "value": "odd"}, headers=HERE | PART)
+    other = browser.post("/marks", data={**form, "fkey": fkeys[:2], "value": "fine"}, headers=HERE)
+    assert other.status_code == 303
+    undone = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART)
+    assert "quality of 1 frame is as before" in undone.text
+    assert "2 frames were changed since, and stay as they are" in undone.text
+    assert matching(browser.get("/?is.quality=fine").text) == 2
+    assert matching(browser.get("/?is.quality=odd").text) == 0
+    again = browser.post("/marks/undo", data=hidden(part.text), headers=HERE | PART).text
+    assert "quality of" not in again
+    assert "3 frames were changed since" in again
+    browser.post("/marks", data=form | {"fkey": fkeys[1:]}, headers=HERE)
+    browser.post("/marks", data=form | {"fkey": fkeys[:1], "value": ""}, headers=HERE)
     # Several tags at once; a row without a tag says nothing.
     several = {"tag": ["quality", "Weather_seen", ""], "value": ["good", "fog", ""]}
     part = browser.post("/marks", data={"fkey": fkeys[:1], **several}, headers=HERE | PART)
@@ -502,6 +575,24 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
         assert gallery.count('class="over errors"') == 24
         assert '<option value="errors:first">errors of first</option>' in client.get("/").text
         assert client.get(url + "p-2").status_code == 404
+        # Models are kept until a prediction job is done or removed.
+        workspace = open_home(home)
+        with workspace.records.session() as session:
+            first = session.query(Job).filter_by(name="p-1").one()
+            values = {
+                n: getattr(first, n) for n in ("kind", "backend", "error", "metrics", "paths")
+            }
+            third = {"name": "p-3", "request": {"settings": {"model": "third"}}}
+            session.add(Job(**values | third, state="running"))
+        assert "errors:third" not in client.get("/").text
+        with workspace.records.session() as session:
+            session.query(Job).filter_by(name="p-3").update({"state": "done"})
+        assert "errors:third" in client.get("/").text
+        with workspace.records.session() as session:
+            session.query(Job).filter_by(name="p-3").delete()
+        assert "errors:third" not in client.get("/").text
+        assert "errors:first" in client.get("/").text
+        workspace.close()
         rest = f"/v1/predictions/{frame.fkey}?format=png&alpha=1"
         for which in ("", "&model=first", "&job=p-1"):
             assert (pixels(client.get(rest + which).content) == predicted).all()
@@ -538,6 +629,24 @@ def test_a_models_predictions_and_errors_are_seen(catalogued: Path, tmp_path: Pa
             )
             assert (run.returncode, run.stdout.strip()) == (0, f"wrote {out}"), run.stderr
             assert (pixels(out.read_bytes()) == different).all()
+            only = []
+            for taken_for in ("car", "truck"):
+                part = tmp_path / f"{index}-{taken_for}.png"
+                run = framesift(
+                    home, *target, "show", frame.fkey, "--model", "first", "--errors",
+                    "--class", "sky", "--taken-for", taken_for, "--out", part,
+                )  # fmt: skip
+                assert run.returncode == 0, run.stderr
+                only.append(pixels(part.read_bytes()))
+            # The corner of the sky was taken for a car, which is where the two differ.
+            assert (only[0] != only[1]).any()
+            of_client = connect(server).prediction(
+                frame.fkey, model="first", errors=True, classes=["sky"], taken_for=["car"]
+            )
+            assert (only[0] == pixels(bytes(of_client))).all()
+            assert ((only[1] == (255, 0, 200)).all(axis=2)).sum() == 0
+    lone = framesift(home, "show", frame.fkey, "--model", "first", "--taken-for", "car")
+    assert (lone.returncode, "give --errors, too" in lone.stderr) == (1, True), lone.stderr
     wrong = framesift(home, "show", frame.fkey, "--model", "first", "--out", "prediction.txt")
     assert (wrong.returncode, "expected a file of .png" in wrong.stderr) == (1, True), wrong.stderr
 

@@ -13,6 +13,7 @@ from api.app import create_app
 from api.settings import Settings
 from api.web.run.differences import of_comparison
 from api.web.run.log_lines import without_launcher
+from api.web.run.report_figures import calibration_of, sizes_of
 from catalog.records.tables import Job
 from pipeline.jobs.program.paths import ProgramPaths
 from pipeline.jobs.request import JobPaths
@@ -159,6 +160,32 @@ def test_a_validations_report_is_a_link(browser: TestClient) -> None:
     assert "<dt>miou</dt>" not in page
 
 
+def test_figures_of_a_report_are_those_that_it_has() -> None:
+    """Bars of bins with pixels, the mean of both weighed by them; objects by size, many first."""
+    assert calibration_of({}) is None
+    assert calibration_of({"calibration": {"ece": None, "bins": [{"pixels": 0}]}}) is None
+    bins = [
+        3, {"above": 0.0, "up_to": 0.5, "pixels": 0, "confidence": None, "accuracy": None},
+        {"above": 0.0, "up_to": 0.5, "pixels": 100, "confidence": 0.4, "accuracy": 0.2},
+        {"above": 0.5, "up_to": 1.0, "pixels": 300, "confidence": 0.8, "accuracy": 1.0},
+    ]  # fmt: skip
+    drawn = calibration_of({"calibration": {"ece": 0.2, "bins": bins}})
+    assert drawn is not None
+    assert [(bar.x, bar.y, bar.height) for bar in drawn.bars] == [(1, 240, 60), (151, 0, 300)]
+    assert drawn.verdict == "It says 70.0 % on average, and is right in 80.0 %."
+    assert drawn.bars[0].label == "says 40.0 %, right 20.0 %, 100 pixels"
+
+    def of(objects: int) -> list[object]:
+        return [3, {"size": "tiny", "objects": objects, "found": 0.5 if objects else None}]
+
+    per_class = [{"class": name, "object_sizes": of(n)} for name, n in (("Car", 2), ("Bus", 9))]
+    rows = sizes_of({"object_sizes": of(11), "per_class": [*per_class, {"class": "Sky"}]})
+    assert [(row.name, row.objects, row.found) for row in rows] == [
+        ("all", 11, 0.5), ("Bus", 9, 0.5), ("Car", 2, 0.5),
+    ]  # fmt: skip
+    assert sizes_of({}) == []
+
+
 def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> None:
     """The usual values are numbers and names; a pass takes what it would have taken before."""
     form = shown(browser, "/new-job")
@@ -167,8 +194,48 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     assert re.search(r'name="precision">\s*<option value="">auto</option>', form)
     for backend in ("local", "slurm", "lsf"):
         assert f"<option>{backend}</option>" in form or f"<option selected>{backend}" in form
-    plan = shown(browser, "/new-job/plan?dataset=city&kind=train")
+    plan = shown(browser, "/new-job/plan?dataset=city")
     frames = int(re.findall(r"train (\d+)", plan)[0])
-    assert "did 0.5 frames a second with 2 workers" in plan
-    assert f"split train ({frames} frames) took it {2 * frames:.0f} s" in plan
-    assert "frames a second" not in shown(browser, "/new-job/plan?dataset=city")
+    asked = "/new-job/estimate?kind=train&dataset=city&workers=2"
+    one = shown(browser, asked)
+    assert f"split train ({frames} frames): about {2 * frames:.0f} s, by one earlier job" in one
+    assert "(small_unet at 240x152, 2 processes, backend local): 0.5 frames a second" in one
+    assert 'href="/jobs/first"' in one
+    for other in ("&height=64", "&backend=slurm", "&model=deeplabv3plus_resnet50", "&workers=4"):
+        none = shown(browser, asked + other)
+        assert "No earlier job here is like it" in none, other
+        assert "frames a second" not in none, other
+    assert "earlier job" not in shown(browser, "/new-job/estimate?kind=preflight&dataset=city")
+    assert "earlier job" not in shown(browser, "/new-job/estimate?kind=train&dataset=none")
+    # A validation is like those of models of the same network and size; another split is longer.
+    validation = "/new-job/estimate?kind=validate&dataset=city&model=first&workers=2"
+    assert "small_unet at 240x152" in shown(browser, validation)
+
+
+def test_an_estimate_is_the_median_of_jobs_alike(catalogued: Path, tmp_path: Path) -> None:
+    """The newest ten of them, with their range; one of another size, and one that failed, not."""
+    home = home_with_jobs(catalogued, tmp_path)
+    workspace = open_home(home)
+    rates = [100.0, 100.0, *range(1, 11)]
+    with workspace.records.session() as session:
+        first = session.query(Job).filter_by(name="first").one()
+        values = {n: getattr(first, n) for n in ("kind", "backend", "paths", "dataset_id")}
+        alike = {"stages": [], "settings": {"workers": 2, "height": 152, "model": "small_unet"}}
+        wider = {"stages": [], "settings": {"workers": 2, "width": 480}}
+        for number, rate in enumerate(rates):
+            session.add(
+                Job(
+                    **values, name=f"t-{number}", state="done", metrics={"images_per_s": rate},
+                    request=alike,
+                )
+            )  # fmt: skip
+        metrics = {"images_per_s": 1000.0}
+        session.add(Job(**values, name="t-wider", state="done", metrics=metrics, request=wider))
+        session.add(Job(**values, name="t-failed", state="failed", metrics=metrics, request=alike))
+    workspace.close()
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        told = shown(client, "/new-job/estimate?kind=train&dataset=city&workers=2")
+    assert "the 10 newest earlier jobs like it" in told
+    assert "5.5 frames a second in the median, 1 to 10" in told
+    assert 'href="/jobs/t-11"' in told

@@ -81,7 +81,7 @@ def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) ->
     assert f"{HOSTILE}: 1 at step 1" in unescape(page)
     assert page.count("<polyline") == 3
     rows = re.findall(
-        r'<th scope="row" class="number">([\d,]+)</th><td>([^<]*)</td><td>(.*?)<', page
+        r'<th scope="row" class="number">([\d,]+)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)<', page
     )
     assert [(step, unescape(path), metrics) for step, path, metrics in rows] == [
         ("1,200", f"{HOSTILE}-1200.pt", "miou 0.25"), ("1", f"{HOSTILE}-1.pt", "miou 0.25"),
@@ -116,14 +116,16 @@ def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
 @pytest.mark.wide
 def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient) -> None:
     """Straight from the run, most pixels first; with imported scores, in Find, too."""
-    (path,) = {
-        unescape(path)
-        for path in re.findall(
-            r'href="(/jobs/v-first/frames[^"]*)"', shown(browser, "/jobs/v-first")
-        )
-        if "truth=Car&amp;predicted=Sky" in path
-    }
+    matrix = shown(browser, "/jobs/v-first")
+    columns = re.findall(r'<th scope="col" title="[^"]*"><span>(.*?)</span></th>', matrix)
+    (row,) = re.findall(
+        r'<tr><th scope="row" title="Car">Car</th>(<td class="heat.*?)</tr>', matrix
+    )
+    link = row.split("</td>")[columns.index("Sky")]
+    (by_places,) = re.findall(r'href="(/jobs/v-first/frames\?cell=[\d.]+)"', link)
+    path = "/jobs/v-first/frames?truth=Car&predicted=Sky"
     cell = shown(browser, path)
+    assert shown(browser, by_places) == cell
     assert re.search(r"<strong>3</strong> frames of this validation, 18 pixels", cell)
     assert re.findall(r"<strong>(\d) pixels</strong>", cell) == ["9", "6", "3"]
     assert cell.count('class="thumb"') == 3
@@ -171,6 +173,9 @@ def test_a_cell_without_frames_and_one_of_no_class(browser: TestClient) -> None:
     assert "1 frame of this cell is not in the catalog any more" in cell
     refused = browser.get("/jobs/v-first/frames?truth=nonsense&predicted=car")
     assert (refused.status_code, "nonsense" in refused.text) == (400, True)
+    for place in ("999.0", "1", "1.2.3", "-1.0", "a.b", ""):
+        refused = browser.get(f"/jobs/v-first/frames?cell={place}")
+        assert (refused.status_code, "class" in refused.text) == (400, True), place
     assert browser.get("/jobs/first/frames?truth=car&predicted=sky").status_code == 404
 
 

@@ -174,13 +174,13 @@ def test_a_matrix_of_150_classes_shows_those_with_most_errors() -> None:
         matrix[number][number] = 10**6 * (150 - number)
         matrix[number][149 - number] += number**2
     report = {"confusion_matrix": matrix, "classes": names}
-    shown = matrix_of(report, "v")
+    shown = matrix_of(report)
     assert (len(shown.columns), len(shown.rows), len(shown.others)) == (40, 40, 110)
     assert {"class 0", "class 149"} <= set(shown.columns)
     assert list(shown.columns) == [name for name in names if name in shown.columns]
-    chosen = matrix_of(report, "v", ["class 70", "class 3", "none"])
+    chosen = matrix_of(report, ["class 70", "class 3", "none"])
     assert chosen.columns == ("class 3", "class 70")
-    assert matrix_of(report, "v", ["none"]).columns == shown.columns
+    assert matrix_of(report, ["none"]).columns == shown.columns
 
 
 def test_of_2000_scenes_the_worst_are_listed() -> None:

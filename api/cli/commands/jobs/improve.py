@@ -39,6 +39,16 @@ def improve(
         typer.Option(min=0, help="At least so far from frames that are validated with [s]."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of equally good choices.")] = 0,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="fkey of a frame to leave out of those chosen; several times: several. No other "
+            "takes its place."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say which frames and why, and save nothing.")
+    ] = False,
     train: Annotated[
         bool, typer.Option("--train", help="Then train on it, beginning with the model.")
     ] = False,
@@ -57,8 +67,12 @@ def improve(
     """
     if validate and not train:
         raise InvalidInput("--validate: goes with --train, which makes the model to validate")
-    if train and not frames:
-        raise InvalidInput("--train: goes with --frames, which it trains on; give 1 or more")
+    if train and (dry_run or not frames):
+        raise InvalidInput(
+            "--train: goes without --dry-run, which makes nothing to train on"
+            if dry_run
+            else "--train: goes with --frames, which it trains on; give 1 or more"
+        )
     if out is not None and not label:
         raise InvalidInput(f"--out {out}: goes with --label, which lists frames")
     here = _target_of(model, train=train)
@@ -70,6 +84,8 @@ def improve(
         min_gap_s=min_gap,
         seed=seed,
         classes=[name.strip() for name in (for_classes or "").split(",") if name.strip()],
+        drop=drop or [],
+        dry_run=dry_run,
         at=at,
     )
     if out is not None:
@@ -102,29 +118,41 @@ def _target_of(model: str, *, train: bool) -> Target:
 
 
 def _show(improved: Record, label: int, out: Path | None) -> None:
-    if (dataset := improved["dataset"]) is not None:
-        report = dataset["report"]
+    dataset, unsaved = improved["dataset"], improved.get("unsaved")
+    if dataset is not None or unsaved is not None:
+        report = unsaved if dataset is None else dataset["report"]
+        what = (
+            f"{improved['trained_on']} would get"
+            if dataset is None
+            else f"dataset {dataset['name']}@{dataset['version']}:"
+        )
         stdout.print(
-            f"dataset {dataset['name']}@{dataset['version']}: {report['added']:,} frames more of "
+            f"{what} {report['added']:,} frames more of "
             f"{report['pool']:,} that could be added, of {report['scenes']:,} scenes; "
             f"{report['left_out_as_too_near']:,} are too near to what is validated with"
         )
         columns = ("class", "weakness", "frames", "added")
         emit_table(columns, [[row[name] for name in columns] for row in report["expects"]])
         stdout.print(f"weakness is by the report of {improved['validation']}")
+        if dataset is None:
+            _show_reasons(improved, "to_add", "to add")
     elif reason := improved.get("nothing_added"):
         stdout.print(f"no frame was added: {reason}")
     listed = improved["to_label"]
     if out is not None:
         stdout.print(f"{len(listed):,} frames to label are listed in {out}")
     elif listed:
-        reasons = {row["fkey"]: row["reason"] for row in improved["reasons"]}
-        emit_table(("to label", "reason"), [[fkey, reasons[fkey]] for fkey in listed])
+        _show_reasons(improved, "to_label", "to label")
     if label and not listed:
         stdout.print(
             "no frame to label: the catalog has none without a label that is neither in the "
             "dataset nor too near to what is validated with"
         )
+
+
+def _show_reasons(improved: Record, name: str, title: str) -> None:
+    reasons = {row["fkey"]: row["reason"] for row in improved["reasons"]}
+    emit_table((title, "reason"), [[fkey, reasons[fkey]] for fkey in improved[name]])
 
 
 def _round(

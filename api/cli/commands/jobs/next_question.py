@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 
 from api.cli.target import Record
+from api.services.jobs.improvable import improvable_model
 from framesift.progress import list_of, number_of
 
 
@@ -26,13 +27,8 @@ def next_question(job: Record) -> str:
 
 
 def _command(job: Record, weakest: list[Mapping[str, object]]) -> str:
-    settings = job.get("settings") or {}
-    model = settings.get("model")
-    if settings.get("model_name"):  # another program's: an improvement adds to what it trained on
-        model = settings["model_name"] if settings.get("trained_on") else None
-    elif model is not None and "/" in model:  # a folder, which has no training data
-        model = None
+    model = improvable_model(job.get("settings") or {})
     if model is None:
         return shlex.join(["framesift", "tags", "import-scores", job["name"]])
     classes = ",".join(str(row.get("class")) for row in weakest)
-    return shlex.join(["framesift", "improve", model.partition("@")[0], "--for", classes])
+    return shlex.join(["framesift", "improve", model, "--for", classes])

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
         "content": {
             "text/plain": {
                 "schema": {"type": "string"},
-                "example": "# HELP framesift_requests_total Requests answered.\n"
+                "example": "# HELP framesift_requests_total Requests by route (its template)...\n"
                 "# TYPE framesift_requests_total counter\n"
                 'framesift_requests_total{method="GET",route="/v1/classes",status="200"} 3.0\n',
             }
@@ -66,14 +67,16 @@ class _Home(Collector):
     def collect(self) -> Iterable[Metric]:
         """Figures out of the records, the cache and the folder of images."""
         yield from _jobs(self._session)
+        yield from _running_jobs(self._session)
         yield from _scans(self._session)
         yield from cache_metrics(self._session.stagings.figures())
         yield GaugeMetricFamily(
             "framesift_image_cache_bytes",
-            "Made images on disk.",
+            "What made pictures take on disk.",
             sum(_sizes(self._session.workspace.images)),
         )
         yield from _free(self._session.workspace.home)
+        yield from _backup(self._session.snapshots.last_backup())
         yield from _certificate(self._certificate)
 
     def describe(self) -> Iterable[Metric]:
@@ -82,7 +85,7 @@ class _Home(Collector):
 
 
 def _jobs(session: Session) -> Iterator[Metric]:
-    gauge = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    gauge = GaugeMetricFamily("framesift_jobs", "Jobs by kind and state.", labels=("kind", "state"))
     for (kind, state), number in session.jobs.counts().items():
         gauge.add_metric((kind, state), number)
     yield gauge
@@ -90,9 +93,9 @@ def _jobs(session: Session) -> Iterator[Metric]:
     cores, gpus, waits = (
         GaugeMetricFamily(f"framesift_job_{what}_seconds", help_, labels=labels)
         for what, help_ in (
-            ("core", "Cores times seconds, of ended attempts of jobs on record."),
-            ("gpu", "GPUs times seconds, of ended attempts of jobs on record."),
-            ("wait", "Seconds from submission to start, of ended attempts of jobs on record."),
+            ("core", "Cores times seconds that jobs on record used, by user, dataset and kind."),
+            ("gpu", "GPUs times seconds that jobs on record used, likewise."),
+            ("wait", "Seconds from submission to start of jobs on record, likewise."),
         )
     )
     for values, used in session.jobs.usage_of_all().items():
@@ -102,14 +105,67 @@ def _jobs(session: Session) -> Iterator[Metric]:
     yield from (cores, gpus, waits)
 
 
+def _running_jobs(session: Session) -> Iterator[Metric]:
+    """Gauges of each running job: its name is a label only as long as it runs."""
+    labels = ("name", "kind")
+    gauges = {
+        figure: GaugeMetricFamily(f"framesift_job_{name}", help_, labels=labels)
+        for figure, name, help_ in (
+            (
+                "loss",
+                "loss",
+                "Loss that running jobs last logged, by name and kind; of the newest 100.",
+            ),
+            ("miou", "miou", "Mean IoU that running jobs last logged, likewise."),
+            (
+                "images_per_s",
+                "images_per_second",
+                "Images per second that running jobs last logged, likewise.",
+            ),
+            ("step", "step", "Step that running jobs last logged, likewise."),
+        )
+    }
+    hosts = GaugeMetricFamily(
+        "framesift_job_host",
+        "1 for each machine or pod of a running job, by name and host.",
+        labels=("name", "host"),
+    )
+    ids = GaugeMetricFamily(
+        "framesift_job_scheduler_id",
+        "1 for each batch job of a running job, by name and hpc_job, the scheduler's number.",
+        labels=("name", "hpc_job"),
+    )
+    for job in session.jobs.running():
+        for figure, value in job.figures.items():
+            gauges[figure].add_metric((job.name, job.kind), value)
+        for host in job.hosts:
+            hosts.add_metric((job.name, host), 1)
+        for number in job.scheduler_ids:
+            ids.add_metric((job.name, number), 1)
+    yield from (*gauges.values(), hosts, ids)
+
+
+def _backup(made: datetime | None) -> Iterator[Metric]:
+    if made is not None:
+        yield GaugeMetricFamily(
+            "framesift_last_backup_timestamp_seconds",
+            "When the state was read that the home's last backup holds, in seconds since 1970; "
+            "absent before the first.",
+            made.replace(tzinfo=UTC).timestamp(),
+        )
+
+
 def _scans(session: Session) -> Iterator[Metric]:
     labels = ("source", "kind")
     rate, files, seconds = (
         GaugeMetricFamily(f"framesift_scan_{what}", help_, labels=labels)
         for what, help_ in (
-            ("files_per_second", "Files of running scans."),
-            ("files", "Files that running scans have listed."),
-            ("seconds", "Time that running scans had taken at their last report."),
+            ("files_per_second", "The rate of running scans, likewise."),
+            ("files", "Files that running scans have listed, by source and kind (scan, watch)."),
+            (
+                "seconds",
+                "How long running scans had run at their last report; it grows until they end.",
+            ),
         )
     )
     for scan in session.scans.progress():
@@ -123,14 +179,17 @@ def _scans(session: Session) -> Iterator[Metric]:
 def _free(home: Path) -> Iterator[Metric]:
     with suppress(OSError):  # the disk does not answer
         free = shutil.disk_usage(home).free
-        yield GaugeMetricFamily("framesift_home_free_bytes", "Free on the home's disk.", free)
+        yield GaugeMetricFamily(
+            "framesift_home_free_bytes", "What is free on the home's disk.", free
+        )
 
 
 def _certificate(certificate: Certificate | None) -> Iterator[Metric]:
     if certificate is not None and certificate.expires is not None:
         yield GaugeMetricFamily(
             "framesift_certificate_expiry_timestamp_seconds",
-            "Until when the server's certificate is valid.",
+            "Until when the server's certificate is valid, in seconds since 1970; absent without "
+            "TLS.",
             certificate.expires.timestamp(),
         )
 

@@ -64,6 +64,10 @@ class HostsRunner(Runner):
         self.hosts = tuple(host for host, _ in granted)
         return tuple(lock for _, lock in granted)
 
+    def machines(self) -> tuple[str, ...]:
+        """The machines of its slots, as the settings call them."""
+        return tuple(dict.fromkeys(self.hosts))
+
     def commands(self, stage: Stage) -> list[tuple[str, ...]]:
         """Command lines that connect to the machines of the job's slots."""
         placement = Placement(self.hosts, self.notes / PLACE, self.place["python"], self.name)

@@ -60,19 +60,19 @@ class Conductor(Runner):
         super().__init__(name, request, paths, Slots(paths.folder, 1), ())
         self.job, self.api = plan.job(request, paths, name), api
         self.number = -1
-        self.status: dict[str, str] = {}
+        self.status: dict[str, object] = {}
         self.owner: list[Object] = []
         self.last: Mapping[str, object] = {}
 
-    def first_status(self) -> dict[str, str]:
+    def first_status(self) -> dict[str, object]:
         """The last word of this attempt, where another conductor of it ran before."""
         earlier = read_json(self.paths.status)
         if earlier.get("name") != self.name or earlier.get("state") in FINISHED:
             earlier = {"state": "pending", "name": self.name}
         keys = [key for key in ("state", "name", "started") if key in earlier]
-        return {"conductor": socket.gethostname()} | {key: str(earlier[key]) for key in keys}
+        return {"conductor": socket.gethostname(), **{key: str(earlier[key]) for key in keys}}
 
-    def begin(self, status: dict[str, str]) -> str:
+    def begin(self, status: dict[str, object]) -> str:
         """Wait for the end of what earlier attempts left, and lease what the job reads."""
         self.status = status
         try:

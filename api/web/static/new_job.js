@@ -1,0 +1,51 @@
+// A job's forms: the staging plan of the chosen dataset, and how long earlier jobs like it took.
+"use strict";
+
+const ALIKE = ["kind", "dataset", "split", "model", "backend", "workers", "ranks", "height", "width"];
+const plans = new Map(); // several forms have one dataset: its plan is asked for once
+
+async function part(path) {
+  const answer = await fetch(path, { headers: { "HX-Request": "true" } });
+  if (answer.status === 401) location.reload();
+  return answer.ok ? answer.text() : "";
+}
+
+async function plan(select) {
+  const dataset = select.value;
+  if (!dataset) return;
+  if (!plans.has(dataset)) plans.set(dataset, part(`/new-job/plan?${new URLSearchParams({ dataset })}`));
+  const asked = plans.get(dataset);
+  let text = "";
+  try {
+    text = await asked;
+  } catch { /* the server is away */ }
+  if (!text && plans.get(dataset) === asked) plans.delete(dataset); // asked for again with the next choice
+  if (select.value === dataset) select.form.querySelector(".plan").innerHTML = text;
+}
+
+async function estimate(form) {
+  const fields = new FormData(form);
+  const asked = new URLSearchParams();
+  for (const name of ALIKE) if (fields.get(name)) asked.set(name, fields.get(name));
+  const query = asked.toString();
+  form.dataset.estimated = query;
+  let text = "";
+  try {
+    text = await part(`/new-job/estimate?${query}`);
+  } catch { /* the server is away */ }
+  if (form.dataset.estimated === query) form.querySelector(".estimate").innerHTML = text;
+}
+
+function chosen(select) {
+  plan(select);
+  estimate(select.form);
+}
+
+for (const select of document.querySelectorAll("[data-planned]")) {
+  chosen(select);
+  select.addEventListener("htmx:afterSwap", () => chosen(select)); // a search brought other datasets
+  select.form.addEventListener("change", ({ target }) => {
+    if (target === select) chosen(select);
+    else if (ALIKE.includes(target.name)) estimate(select.form);
+  });
+}

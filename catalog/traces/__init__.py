@@ -1,0 +1,1 @@
+"""Traces by OpenTelemetry: spans of requests, statements and jobs, where OTEL_* asks for them."""

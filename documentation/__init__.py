@@ -1,0 +1,1 @@
+"""The documentation's site: pages of the repository and of the reference, which code writes."""

@@ -1,0 +1,195 @@
+"""Every page and form of a large home, for an admin and for a reader: small, and no fault.
+
+Pages are those of the routes themselves, so that a new one is walked, too.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from itertools import product
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from fastapi.testclient import TestClient
+from httpx2 import Response
+
+from api.app import create_app
+from api.http.rules import Api
+from api.settings import Settings
+from tests.api.route_rules import rules
+from tests.api.web.large_home import ARABIC, UNBROKEN, LargeHome, large_home
+
+pytestmark = pytest.mark.wide
+
+LARGEST = 300_000
+"""Of a page or part, as it is before compression [bytes]."""
+
+_PART = {"HX-Request": "true"}
+_FROM_HERE = {"Sec-Fetch-Site": "same-origin"}
+
+_LEFT_OUT = {
+    "/login", "/login/oidc", "/login/oidc/callback", "/static/{name}", "/jobs/{name}/events",
+    "/pictures/images/{fkey:path}", "/pictures/labels/{fkey:path}",
+    "/pictures/overlays/{fkey:path}", "/pictures/predictions/{fkey:path}",
+}  # fmt: skip
+"""Routes of GET that are no page of a catalog's."""
+
+
+@pytest.fixture(scope="module")
+def large(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> LargeHome:
+    """188 classes, 2,008 scenes, 1,500 datasets, and a job of every kind and state."""
+    return large_home(catalogued, tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(scope="module")
+def browser(large: LargeHome) -> Iterator[TestClient]:
+    """A browser at its server, which asks who somebody is."""
+    settings = Settings(home=large.home, cache=large.home / "cache")
+    app = create_app(settings, authenticates=True)
+    html = {"Accept": "text/html"}
+    with TestClient(app, headers=html, follow_redirects=False) as client:
+        yield client
+
+
+def pages_of(large: LargeHome) -> dict[str, list[str]]:
+    """Addresses of each route of a page, by the route's path."""
+    questions = [
+        "", "?min.car=1000&has.bicycle=1",
+        f"?scene={quote(ARABIC)}&camera={quote(UNBROKEN)}&holding.scene=scene",
+        "?" + "&".join(f"pin=more_{number}" for number in range(100)),
+        "?" + "&".join(f"min.more_{number}=1" for number in range(50)),
+    ]  # fmt: skip
+    datasets = ["many-00001", "city@1", 127 * "n"]
+    jobs = [f"/jobs/{quote(name)}" for name in (*large.jobs[::11], "v-large")]
+    cell = f"/frames?truth={quote(ARABIC)}&predicted={quote(UNBROKEN)}"
+    frames = [f"/frames/{quote(fkey)}" for fkey in large.fkeys]
+    known = {
+        "/": ["/" + one for one in questions],
+        "/facets": ["/facets" + one for one in questions],
+        "/drag": ["/drag" + one for one in questions],
+        "/gallery": ["/gallery", f"/gallery?caption={','.join(f'more_{n}' for n in range(8))}"],
+        "/map": [],  # no frame of theirs has a position
+        "/values": [f"/values?tag=scene&number=1{one}" for one in ("", "&holding.scene=SCENE")],
+        "/steps": ["/steps?field=min.more_7&values=1,10,100,1000,10000"],
+        "/frames/{fkey:path}": [path + one for path, one in product(frames[:3], questions[:2])],
+        "/new-dataset": [f"/new-dataset{one}" for one in questions[:3]],
+        "/datasets": ["/datasets", "/datasets?holding=many", "/datasets?holding=nnn"],
+        "/datasets/{name}": [f"/datasets/{name}" for name in datasets],
+        "/datasets/{name}/gaps": [f"/datasets/{name}/gaps?at_least=50" for name in datasets[:2]],
+        "/datasets/{name}/diff": ["/datasets/city@1/diff?other=many-00001"],
+        "/jobs": ["/jobs", *_compared(large.jobs)],
+        "/curves": [path.replace("/jobs", "/curves") for path in _compared(large.jobs)],
+        "/jobs/{name}": [*jobs, "/jobs/v-large?class=Class+number+7"],
+        "/jobs/{name}/part": [f"{job}/part" for job in jobs],
+        "/jobs/{name}/output": [f"{job}/output" for job in jobs],
+        "/jobs/{name}/files/{path:path}": ["/jobs/v-large/files/report.json"],
+        "/jobs/{name}/frames": [f"/jobs/v-large{cell}"],  # it has no cells: a problem's page
+        "/new-job": ["/new-job", "/new-job?dataset=city", f"/new-job{questions[1]}"],
+        "/new-job/datasets": ["/new-job/datasets?holding=many"],
+        "/new-job/models": ["/new-job/models?holding=t"],
+        "/new-job/plan": ["/new-job/plan?dataset=city&kind=train"],
+        "/operate/sources/{name}": [f"/operate/sources/{name}" for name in ("a2d2", 127 * "n")],
+        "/operate/scans/{number}": ["/operate/scans/1", "/operate/scans/2"],
+        "/questions/{name}": ["/questions/cars", f"/questions/{127 * 'n'}"],
+    }  # fmt: skip
+    routes = [
+        path for (method, path), rule in rules().items()
+        if method == "GET" and rule.api is Api.WEB and path not in _LEFT_OUT
+    ]  # fmt: skip
+    of_jobs = {path: [f"{jobs[0]}{path.removeprefix('/jobs/{name}')}"] for path in routes}
+    return {
+        path: known[path] if path in known else of_jobs[path] if "{name}" in path else [path]
+        for path in routes
+    }
+
+
+def _compared(jobs: Sequence[str]) -> list[str]:
+    groups = [jobs[at : at + 6] for at in range(0, len(jobs), 40)] + [jobs[-2:]]
+    return [f"/jobs?{'&'.join(f'job={quote(name)}' for name in group)}" for group in groups]
+
+
+PARTS = {
+    "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/jobs/{name}/part",
+    "/jobs/{name}/output", "/jobs/{name}/frames", "/datasets/{name}/gaps", "/new-job/plan",
+    "/new-job/datasets", "/new-job/models",
+}  # fmt: skip
+"""Routes that scripts ask."""
+
+
+def asked(browser: TestClient, large: LargeHome, user: str, route: str, path: str) -> Response:
+    """A page for a user, compressed as a browser takes it."""
+    browser.cookies.set("framesift", large.tokens[user])
+    headers = {"Accept-Encoding": "gzip", **(_PART if route in PARTS else {})}
+    return browser.get(path, headers=headers)
+
+
+def test_every_page_of_an_admin_is_small(browser: TestClient, large: LargeHome) -> None:
+    """Each answers, but the cell of a validation without cells; none is larger than LARGEST."""
+    sizes, refused = {}, {}
+    for route, paths in pages_of(large).items():
+        for path in paths:
+            answer = asked(browser, large, "root", route, path)
+            sizes[path] = len(answer.content)
+            if answer.status_code not in (200, 303):
+                refused[path] = answer.status_code
+    assert {path: size for path, size in sizes.items() if size > LARGEST} == {}
+    assert {path: status for path, status in refused.items() if "/frames?truth=" not in path} == {}
+    assert len(sizes) > 70
+    assert max(sizes.values()) > LARGEST / 2
+
+
+def test_every_page_of_a_reader_is_small(browser: TestClient, large: LargeHome) -> None:
+    """The same pages, or that they are closed; nothing is a fault."""
+    statuses = {}
+    for route, paths in pages_of(large).items():
+        for path in paths[:2]:
+            answer = asked(browser, large, "otto", route, path)
+            statuses[path] = answer.status_code
+            assert len(answer.content) < LARGEST, path
+    assert set(statuses.values()) == {200, 303, 403, 404}
+    closed = {path for path, status in statuses.items() if status == 403}
+    assert {"/operate/users", "/operate/audit", "/operate/cache"} <= closed
+    assert {"/", "/datasets", "/jobs", "/questions", "/operate/tokens"}.isdisjoint(closed)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Where a form of a page sends to, and its hidden fields."""
+
+    action: str
+    fields: dict[str, str]
+
+
+def forms_of(text: str) -> Iterator[Form]:
+    """The forms of a page that change something."""
+    for form in re.findall(r"<form ([^>]*method=\"post\".*?)</form>", text, re.DOTALL):
+        fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form)
+        for action in re.findall(r'(?:action|hx-post)="([^"]+)"', form):
+            yield Form(unescape(action), {name: unescape(value) for name, value in fields})
+
+
+def test_every_form_sent_empty_says_what_it_lacks(browser: TestClient, large: LargeHome) -> None:
+    """By a writer, and by a reader, who may change nothing; no answer is large or a fault."""
+    forms: dict[str, Form] = {}
+    for route, paths in pages_of(large).items():
+        if route in PARTS - {"/datasets/{name}/gaps", "/jobs/{name}/part"}:
+            continue
+        for path in paths[:2]:
+            for form in forms_of(asked(browser, large, "root", route, path).text):
+                forms.setdefault(re.sub(r"\d+", "N", form.action), form)
+    actions = {form.action for form in forms.values()}
+    assert {"/marks", "/new-dataset", "/new-job", "/questions", "/operate/users"} <= actions
+    statuses: dict[str, set[int]] = {"otto": set(), "dora": set()}
+    for user, said in statuses.items():
+        for form in sorted(forms.values(), key=lambda one: one.action.endswith("/remove")):
+            if form.action == "/logout":
+                continue
+            browser.cookies.set("framesift", large.tokens[user])
+            answer = browser.post(form.action, data=form.fields, headers=_FROM_HERE | _PART)
+            assert len(answer.content) < LARGEST, form.action
+            assert answer.status_code < 500, (form.action, answer.text)
+            said.add(answer.status_code)
+    assert 403 in statuses["otto"]
+    assert 400 in statuses["dora"]
