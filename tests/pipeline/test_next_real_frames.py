@@ -131,6 +131,25 @@ def test_the_table_is_of_the_lines_that_are_whole(tmp_path: Path) -> None:
     assert row.split(" | ")[1:3] == ["2", expected]
 
 
+def test_the_curve_has_points_of_the_same_seeds() -> None:
+    """At 0 what all begin with, at each budget its mean and interval; a budget that lacks a seed
+    has no point; all frames have theirs at as many as they add."""
+    matrix, better = np.eye(11, dtype=np.int64) * 50 + 5, np.eye(11, dtype=np.int64) * 90 + 5
+    frames = {"first": 40, "random-20": 60, "random-40": 80, "cover-40": 80, "all": 240}
+    cells = [
+        {"seed": seed, "cell": cell, "frames": count + seed,
+         "matrices": {"0001TP": (better if cell in ("cover-40", "all") else matrix).tolist()}}
+        for seed in range(3) for cell, count in frames.items() if (seed, cell) != (1, "random-20")
+    ]  # fmt: skip
+    low, high = 100 * 55 / (55 + 2 * 50), 100 * 95 / (95 + 2 * 50)
+    expected = {"random": [(0, low), (40, low)], "cover": [(0, low), (40, high)]}
+    curve = next_real_frames._curve(cells)
+    assert {*curve} == {*expected, "all"}
+    for name, points in {**expected, "all": [(200, high)]}.items():
+        whole = [(added, *[pytest.approx(score)] * 3) for added, score in points]
+        assert curve[name] == whole
+
+
 def test_strips_have_what_their_frames_have() -> None:
     """Each pixel that is learned from is in one strip, and counts add up to the frames'."""
     random = np.random.default_rng(5)
