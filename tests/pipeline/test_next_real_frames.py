@@ -132,8 +132,7 @@ def test_the_table_is_of_the_lines_that_are_whole(tmp_path: Path) -> None:
 
 
 def test_the_curve_has_points_of_the_same_seeds() -> None:
-    """At 0 what all begin with, at each budget its mean and interval; a budget that lacks a seed
-    has no point; all frames have theirs at as many as they add."""
+    """A budget that lacks a seed has no point; all frames have theirs at as many as they add."""
     matrix, better = np.eye(11, dtype=np.int64) * 50 + 5, np.eye(11, dtype=np.int64) * 90 + 5
     frames = {"first": 40, "random-20": 60, "random-40": 80, "cover-40": 80, "all": 240}
     cells = [
