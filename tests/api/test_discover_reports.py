@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.api.servers import serving
+from tests.needed_programs import needs
 
 AGES: dict[str, Any] = {
     "name": "Age Report Summary. 0-30 Days",
@@ -186,6 +187,7 @@ def test_every_size_is_in_one_range(url: str) -> None:
 
 def test_the_summary_tables(url: str) -> None:
     """What the published aliases send, and what they see after it."""
+    needs("curl")
     tables = httpx.get(f"{url}/summary_tables").json()
     assert list(tables) == ["duplicates", "mrcapacity"]
     assert list(tables["mrcapacity"]) == [

@@ -24,6 +24,7 @@ from catalog.tags.tags import add_tag
 from query.discover.records import escaped_records
 from query.discover.search import FACETS
 from tests.api.servers import counted, serving, sleep_through, wait_until
+from tests.needed_programs import needs
 from tests.pipeline.homes import SAMPLE, add_source, copy_home, open_home
 from tests.query.catalogs import DrawnFrame, drawn_frames, listed_files
 
@@ -117,6 +118,7 @@ def guarded(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_the_scripts_of_the_proof_of_concept(guarded: str, tmp_path: Path) -> None:
     """curl, cut, awk and sed as published make the list of files to prefetch of the reply."""
+    needs("curl", "awk")
     command = [guarded, CARS_AHEAD, str(tmp_path), "sdadmin", PASSWORD]
     subprocess.run(["bash", "-c", SCRIPT, "search", *command], check=True, capture_output=True)
     lines = (tmp_path / "afm").read_text().splitlines()

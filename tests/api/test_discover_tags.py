@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.api.servers import framesift
+from tests.needed_programs import needs
 
 KIND = r"""
 curl -k -H "Authorization: Bearer t" $1/tags/$2 -X GET 2>/dev/null \
@@ -24,6 +25,7 @@ def url(shared_url: str) -> str:
 
 def curl(url: str, method: str, body: str) -> str:
     """A change as the documentation prints it."""
+    needs("curl")
     return subprocess.run(
         ["curl", "-s", "-k", "-H", "Authorization: Bearer <token>", url, "-d", body,
          "-X", method, "-H", "Content-Type: application/json"],

@@ -25,6 +25,7 @@ from api.http.sql_response import PATIENCE_S
 from catalog.errors import InvalidInput, ServerBusy
 from catalog.lake.statement_watch import Cancellation
 from tests.api.servers import catch_up, counted, serving, sleep_through, wait_until
+from tests.needed_programs import needs
 from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
@@ -60,6 +61,7 @@ def begun(url: str, statement: str, **headers: str) -> str:
 
 def test_the_documented_steps_with_curl(shared_url: str) -> None:
     """The bytes that the documentation prints; then the result under the printed address."""
+    needs("curl")
     run = subprocess.run(
         ["curl", "-s", "-i", "-k", "-H", "Authorization: Bearer <token>", f"{shared_url}{PATH}",
          "-X", "POST", "-d", "select filename from metaocean where owner<>'nobody'"],
@@ -84,6 +86,7 @@ def test_the_documented_steps_with_curl(shared_url: str) -> None:
 
 def test_the_statement_may_be_the_query_string(shared_url: str) -> None:
     """GET, as documented."""
+    needs("curl")
     run = subprocess.run(
         ["curl", "-s", "-D", "-", "-o", "/dev/null", "-X", "GET",
          f"{shared_url}{PATH}?select%20count(*)%20from%20metaocean%20where%20owner%3C%3E%27x%27"],

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,9 +22,9 @@ from api.cli.commands.server import _listen
 from api.settings import Settings
 from catalog.memory.snapshot import SnapshotInMemory
 from tests.api.servers import counted, framesift, serving, until_ready, wait_until
+from tests.needed_programs import needs
 from tests.pipeline.homes import FRAMES
 
-CURL = shutil.which("curl")
 BICYCLES = """select platform,datasource,filename from metaocean,t_front,t_center,t_bicycle where \
 t_front.fkey=metaocean.fkey and int(t_front.value)=1 and t_center.fkey=metaocean.fkey and \
 int(t_center.value)=1 and t_bicycle.fkey=metaocean.fkey and int(t_bicycle.value)>0"""
@@ -39,9 +38,9 @@ def post_sql(server: str, statement: str, **headers: str) -> httpx.Response:
     return httpx.post(url, content=statement.encode(), headers=form | headers, timeout=600)
 
 
-@pytest.mark.skipif(CURL is None, reason="curl is not installed")
 def test_the_published_curl_line_works(server: str) -> None:
     """Curl -d as printed in the redbook: CSV without header, the row's number first."""
+    needs("curl")
     run = subprocess.run(
         ["curl", "-s", "-i", "-H", "Authorization: Bearer token",
          f"{server}/db2whrest/v1/sql_query", "-X", "POST", "-d", BICYCLES],

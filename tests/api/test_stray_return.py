@@ -2,7 +2,6 @@
 
 import base64
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,6 +16,7 @@ from catalog.accounts import tokens, users
 from catalog.records.store import RecordStore
 from tests.api.raw_http import Answers, exchange
 from tests.api.servers import serving
+from tests.needed_programs import needs
 
 PASSWORD = "a sentence is a good one"
 
@@ -63,8 +63,7 @@ def test_the_token_s_header_is_spelled_as_clients_compare_it(served: tuple[str, 
 
 def test_the_published_bash_client(served: tuple[str, str]) -> None:
     """Its lines: curl -I, awk, and the token with its carriage return in the next request."""
-    if shutil.which("curl") is None or shutil.which("awk") is None:
-        pytest.skip("curl or awk is not installed")
+    needs("curl", "awk")
     script = r"""
     TOKEN=$(curl -s -k -I -u "sdadmin:$2" "$1/auth/v1/token" | awk '/X-Auth-Token/ {print $2}')
     case "$TOKEN" in *$'\r') ;; *) echo "no carriage return"; exit 3;; esac

@@ -273,13 +273,14 @@ def test_silence(run: Run, lsf: StandIn) -> None:
 
 def test_root(tmp_path: Path) -> None:
     """LSF_ROOT_USER of lsf.conf: root may not submit without it. Nothing is left at the end."""
+    if os.getuid() != 0:
+        pytest.skip("root is refused, and nobody else")
     with lsf_stand_in(tmp_path / "lsf", root_user=False) as cluster:
         variables = {**os.environ, **cluster}
         said = subprocess.run(
             ["bsub", "true"], env=variables, capture_output=True, text=True, check=False
         )
-    if os.getuid() == 0:
-        assert said.stderr == "User permission denied. Job not submitted.\n"
+    assert said.stderr == "User permission denied. Job not submitted.\n"
     assert not list((tmp_path / "lsf").glob("spool/*"))
 
 

@@ -25,6 +25,7 @@ from catalog.store import CatalogStore
 from tests.api.servers import framesift
 from tests.catalog.backends import new_prefix, open_at
 from tests.ingest.s3_server import S3Server, ceph, free_port, moto
+from tests.needed_programs import needs
 from tests.postgres_server import PASSWORD, postgres
 from tests.zygote import Forked
 
@@ -186,6 +187,7 @@ def test_an_s3_server_that_refuses(
 @pytest.fixture(scope="session")
 def tls_server(tmp_path_factory: pytest.TempPathFactory) -> tuple[S3Server, Path]:
     """An S3 server with a certificate of its own authority, and that authority's file."""
+    needs("openssl")
     folder = tmp_path_factory.mktemp("tls")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subprocess.run(

@@ -31,6 +31,7 @@ from ingest.sources.s3.s3_source import S3Folder
 from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
+from tests.needed_programs import needs
 
 pytestmark = pytest.mark.wide
 
@@ -442,6 +443,7 @@ def test_a_proxy_of_the_environment_is_named(scheme: str, monkeypatch: pytest.Mo
 
 def make_certificates(folder: Path) -> tuple[Path, Path, Path]:
     """An authority's certificate, and a server's for 127.0.0.1 with its key."""
+    needs("openssl")
     authority, certificate, key = folder / "ca.pem", folder / "server.pem", folder / "server.key"
     new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     for command in (

@@ -1,5 +1,7 @@
 """What a statement becomes, and what it reads, without running it."""
 
+import getpass
+
 import pytest
 
 from catalog.errors import NotFound, SqlError
@@ -61,7 +63,8 @@ def test_tables_and_estimates(
 
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_every_real_statement_is_explained(store: CatalogStore, text: str) -> None:
-    """And reads at least one table."""
+    """And reads at least one table. Files that nobody owns would make it a plan without any."""
+    text = text.replace("'root'", f"'{getpass.getuser()}'")
     assert explain(store, text).tables
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from api.services.jobs.files import JobFile
     from api.services.jobs.log_search import FoundLines
     from api.services.jobs.logs import LogEnd
+    from api.services.jobs.running import RunningJob
     from catalog.records.tables import Job
     from pipeline.jobs.accounting.usage import Usage
-    from pipeline.jobs.running import RunningJob
     from pipeline.runs.job_order import JobOrder
     from query.frames.frame_place import FramePlace
 
@@ -63,7 +63,7 @@ class Jobs(Service):
 
     def running(self) -> "builtins.list[RunningJob]":
         """Figures and machines of the newest 100 jobs that run, as far as they were looked at."""
-        from pipeline.jobs.running import running_job
+        from api.services.jobs.running import running_job
 
         jobs = recorded_jobs(self._workspace.readable_records, states=("running",), limit=_SHOWN)
         return [running_job(job) for job in jobs]

@@ -195,7 +195,7 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     for backend in ("local", "slurm", "lsf"):
         assert f"<option>{backend}</option>" in form or f"<option selected>{backend}" in form
     plan = shown(browser, "/new-job/plan?dataset=city")
-    frames = int(re.findall(r"train (\d+)", plan)[0])
+    frames = int(re.findall(r"train</bdi> (\d+)", plan)[0])
     asked = "/new-job/estimate?kind=train&dataset=city&workers=2"
     one = shown(browser, asked)
     assert f"split train ({frames} frames): about {2 * frames:.0f} s, by one earlier job" in one

@@ -1,6 +1,5 @@
 """Figures of jobs that run, and the machines that they run on: for monitoring."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from catalog.errors import UnknownName
 from catalog.records.tables import Job
+from framesift.progress import number_of
 from pipeline.jobs.backends.batch.backend import BatchBackend
 from pipeline.jobs.backends.batch.standing import Handle
 from pipeline.jobs.backends.registry import backend
@@ -37,9 +37,7 @@ def running_job(job: Job) -> RunningJob:
     figures = {
         name: float(value)
         for name in FIGURES
-        if isinstance(value := job.metrics.get(name), int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
+        if (value := number_of(job.metrics, name)) is not None
     }
     return RunningJob(job.name, job.kind, figures, _hosts(job), _scheduler_ids(job))
 
