@@ -41,6 +41,8 @@ class Pool:
     wanted: tuple[int, ...]
     """Classes that frames are chosen for."""
     seed: int
+    views: Ints | None = None
+    """(p,) of each picture which view of the street it is; one for all when None."""
 
     @property
     def codes(self) -> Ints:
@@ -55,11 +57,12 @@ class Pool:
 
     def table(self) -> pa.Table:
         """The columns that a choice of the product reads."""
+        views = np.zeros(len(self.drives), np.int64) if self.views is None else self.views
         return pa.table(
             {
                 "fkey_hash": self.hashes,
                 "scene": self.drives.tolist(),
-                "camera": ["front_center"] * len(self.drives),
+                "camera": [f"camera_{view}" for view in views.tolist()],
                 "frame_number": self.numbers,
                 "uncertainty": self.unsure,
             }

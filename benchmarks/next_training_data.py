@@ -59,12 +59,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", choices=("sample", "camvid"), default="sample")
     parser.add_argument("--seeds", type=int, help="10 of camvid, else 5.")
+    parser.add_argument("--jobs", type=int, default=1, help="Processes, of camvid.")
     parser.add_argument("--out", type=Path, default=Path("next_training_data"))
     flags = parser.parse_args()
     if flags.data == "camvid":
         root = os.environ.get("CAMVID_ROOT")
         next_real_frames.run(
-            None if root is None else Path(root), flags.out, flags.seeds or next_real_frames.SEEDS
+            None if root is None else Path(root),
+            flags.out,
+            flags.seeds or next_real_frames.SEEDS,
+            flags.jobs,
         )
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

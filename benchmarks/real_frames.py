@@ -1,8 +1,8 @@
 """Frames of real drives, prepared once, and their division into parts that are tested and chosen.
 
-A drive is cut into parts of PART_S seconds. Of eight parts two are tested and one is validated
-with; which, the seed says. Frames nearer than GUARD_S to either are in no pool, and frames that
-repeat another one of less than REPEATED_S before are in a pool only.
+A drive is cut into parts of PART_S seconds. Of each drive's parts a quarter is tested and a sixth
+is validated with; which, the seed draws. Frames nearer than GUARD_S to either are in no pool, and
+frames that repeat another one of less than REPEATED_S before are in a pool only.
 """
 
 import re
@@ -15,10 +15,10 @@ from PIL import Image
 
 HEIGHT_PX, WIDTH_PX = 120, 160
 FRAMES_PER_S = 30
-PART_S, GUARD_S, REPEATED_S = 12, 2.0, 0.5
-PARTS, TESTED, VALIDATED = 8, (3, 7), 4
-FIRST = 70
-"""Frames that the first network is trained on, of the two drives with the fewest."""
+PART_S, GUARD_S, REPEATED_S = 20, 4.0, 0.5
+TESTED, VALIDATED = 1 / 4, 1 / 6
+FIRST = 40
+"""Most frames that the first network is trained on, all of one drive."""
 
 Ints = npt.NDArray[np.int64]
 UNKNOWN = 255
@@ -86,23 +86,35 @@ def _read(path: Path, resampling: Image.Resampling) -> npt.NDArray[np.uint8]:
         return np.asarray(shown.resize((WIDTH_PX, HEIGHT_PX), resampling))
 
 
-def parts_of(drives: npt.NDArray[np.str_], numbers: Ints, seed: int) -> Parts:
-    """The parts of a seed."""
-    names, of_drive, sizes = np.unique(drives, return_inverse=True, return_counts=True)
+def parts_of(drives: npt.NDArray[np.str_], numbers: Ints, start: str, seed: int) -> Parts:
+    """The parts of a seed.
+
+    Args:
+        drives: (n,).
+        numbers: (n,) of the frames in their drives.
+        start: Drive that the first network's frames are of.
+        seed: Draws the parts and the first frames.
+    """
+    random = np.random.default_rng([seed, 7])
+    names, of_drive = np.unique(drives, return_inverse=True)
     began = np.array([numbers[drives == name].min() for name in names])
     part = (numbers - began[of_drive]) // (PART_S * FRAMES_PER_S)
-    turn = (part + seed) % PARTS
     order = np.lexsort((numbers, of_drive))
     apart = np.diff(numbers[order] + of_drive[order] * 10**9, prepend=-(10**9))
     repeats = np.zeros(len(numbers), bool)
     repeats[order] = apart < REPEATED_S * FRAMES_PER_S
-    tested = np.isin(turn, TESTED) & ~repeats
-    validated = (turn == VALIDATED) & ~repeats & ~_near(tested, of_drive, numbers)
-    held = np.isin(turn, (*TESTED, VALIDATED))
+    tested, validated = np.zeros(len(numbers), bool), np.zeros(len(numbers), bool)
+    for drive in range(len(names)):
+        drawn = random.permutation(np.unique(part[of_drive == drive]))
+        tests = max(1, round(TESTED * len(drawn)))
+        others = tests + max(1, round(VALIDATED * len(drawn)))
+        tested |= (of_drive == drive) & np.isin(part, drawn[:tests])
+        validated |= (of_drive == drive) & np.isin(part, drawn[tests:others])
+    held = tested | validated
+    tested &= ~repeats
+    validated &= ~repeats & ~_near(tested, of_drive, numbers)
     pool = ~held & ~_near(tested | validated, of_drive, numbers)
-    few = names[np.argsort(sizes, kind="stable")[:2]]
-    begin = np.flatnonzero(pool & np.isin(drives, few))
-    random = np.random.default_rng(seed)
+    begin = np.flatnonzero(pool & (drives == start))
     first = np.sort(random.choice(begin, min(FIRST, len(begin)), replace=False))
     rest = np.setdiff1d(np.flatnonzero(pool), first)
     return Parts(np.flatnonzero(tested), np.flatnonzero(validated), first, rest)
