@@ -22,6 +22,10 @@ exec unshare --mount --pid --net --fork --kill-child --propagation private bash 
     mount --bind "/dev/$device" "$root/dev/$device"
   done
   mkdir -m 1777 "$root/dev/shm"
+  # As an engine writes it: Horovod looks for this machine by its name.
+  printf "127.0.0.1 localhost %s\n" "$(hostname)" >"$root/dev/hosts"
+  touch "$root/etc/hosts"
+  mount --bind "$root/dev/hosts" "$root/etc/hosts"
   mount -o remount,ro,bind "$root"
   ip link set lo up
   cd /
