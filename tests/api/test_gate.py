@@ -286,7 +286,7 @@ LIMITED = {
     "/v1/jobs/{name}/report", "/v1/jobs/{name}/files/{path}", "/v1/models/{name}",
     "/v1/statistics/correlation", "/v1/usage",  # one's own
     "/v1/sql/explain", "/v1/tags/{tag}/values",
-    "/", "/facets", "/drag", "/steps", "/gallery", "/map", "/frames/{fkey}",
+    "/", "/facets", "/drag", "/steps", "/values", "/gallery", "/map", "/frames/{fkey}",
     "/pictures/images/{fkey}", "/pictures/labels/{fkey}", "/pictures/overlays/{fkey}",
     "/pictures/predictions/{fkey}",
     "/jobs", "/jobs/{name}", "/jobs/{name}/part", "/jobs/{name}/output", "/jobs/{name}/events",

@@ -503,7 +503,7 @@ def test_a_list_to_label_needs_no_frame_to_add(validated: Validated) -> None:
     assert "no labelled frame" in str(alone.nothing_added)
     with pytest.raises(InvalidInput, match="frames 0: expected 1 or more"):
         models.improve("first", frames=0)
-    fewer = models.improve("first", frames=0, label=5, drop=listed.to_label[:2])
+    fewer = models.improve("first", frames=0, label=5, drop=alone.to_label[:2])
     assert fewer.to_label == alone.to_label[2:]
 
 
