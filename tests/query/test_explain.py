@@ -1,6 +1,7 @@
 """What a statement becomes, and what it reads, without running it."""
 
-import getpass
+import os
+import pwd
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_tables_and_estimates(
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_every_real_statement_is_explained(store: CatalogStore, text: str) -> None:
     """And reads at least one table. Files that nobody owns would make it a plan without any."""
-    text = text.replace("'root'", f"'{getpass.getuser()}'")
+    text = text.replace("'root'", f"'{pwd.getpwuid(os.getuid()).pw_name}'")
     assert explain(store, text).tables
 
 
