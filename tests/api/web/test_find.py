@@ -492,6 +492,8 @@ def test_users_of_collections_are_told_why_an_answer_takes_longer(
         seen = client.get("/?min.car=1").text
         assert "of 3 frames" in seen
         assert "Counted from files" not in seen
+        values = client.get("/values?tag=scene&number=1&holding.scene=_", headers=PART).text
+        assert set(re.findall(r"2026\d{4}_\d{6}|2018\d{4}_\d{6}", values)) == {"20260616_094856"}
         steps = client.get("/steps?field=min.car&values=1,1000,100000", headers=PART).json()
         assert sum(steps["matching"]) == 3
         assert max(sum(row) for row in steps["numbers"].values()) <= 3
