@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.sealed_keys import learn, unseal
+from ingest.sources import sealed_keys
+from ingest.sources.sealed_keys import SecretKey, unseal
 from tests.api.servers import framesift
 from tests.postgres_server import PASSWORD, USER, postgres
 
@@ -80,7 +81,7 @@ def holds_its_people(home: Path) -> None:
 
 
 @pytest.mark.wide
-def test_people_and_places_are_kept(unpacked: Path) -> None:
+def test_people_and_places_are_kept(unpacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users, tokens, collections, saved questions and a bucket's record are read and go on."""
     home = unpacked / "home"
     holds_its_people(home)
@@ -88,7 +89,7 @@ def test_people_and_places_are_kept(unpacked: Path) -> None:
         (options,) = connection.execute(
             "SELECT options FROM sources WHERE name = 'bucket'"
         ).fetchone()
-    learn(str(home / "secret.key"))
+    monkeypatch.setattr(sealed_keys, "_key", SecretKey(home / "secret.key"))
     keys = unseal(json.loads(options)["sealed_keys"])
     assert (keys.access_key, keys.secret_key) == ("testing", "testing")
     assert said(home, "source", "set", "bucket", "--max-mb-per-s", "60")["max_mb_per_s"] == 60
