@@ -154,8 +154,8 @@ def main() -> None:
                     if options.only_sql
                     else _in_browser(url, server.pid, options.chromium, options.drags)
                 )
+                print(f"{frames:,} frames: {column}", file=sys.stderr, flush=True)
                 columns.append(column | _beside_sql(url, server.pid, asked, options))
-        print(f"{frames:,} frames: {columns[-1]}", file=sys.stderr, flush=True)
     print(f"| | {' | '.join(f'{frames:,} frames' for frames in options.frames)} |")
     print("|---" * (1 + len(columns)) + "|")
     for name in columns[0]:
@@ -352,7 +352,7 @@ def _beside_sql(url: str, server: int, asked: dict[str, str], options: argparse.
     }  # fmt: skip
     begun = [taken for path, taken in drags["answers"] if path == "/steps"]
     ended = [taken for path, taken in drags["answers"] if path == "/facets"]
-    if not begun:
+    if drags["refused"] and not begun:
         raise SystemExit(f"nobody who drags was answered: {drags}")
     begins = len(begun) / (options.rounds * options.seconds)
     return {
@@ -367,6 +367,8 @@ def _beside_sql(url: str, server: int, asked: dict[str, str], options: argparse.
         ),
         "those who drag: moves begun a second; median answer": (
             f"{begins:.1f}; {1000 * statistics.median(begun):.0f} ms"
+            if begun
+            else f"0; none within a window of {options.seconds:g} s"
         ),
         "a release's median answer; refused": (
             f"{1000 * statistics.median(ended) if ended else math.nan:.0f} ms; {drags['refused']}"

@@ -57,7 +57,7 @@ _ROWS_AT_ONCE = 20_480
 _FILES_AT_ONCE = 2_000_000
 """Most files of one portion while loading: what its joins hold takes 1 GB."""
 
-_PORTIONS, _FEW_FILES = 8, 250_000
+_PORTIONS, _FEW_FILES = 16, 125_000
 """So many portions, of at least as many files, bound what joins hold to a fraction of the tables.
 Each looks for its labels among all files, so that more of them take longer."""
 
