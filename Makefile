@@ -259,7 +259,7 @@ test-readers: setup
 	$(UV) venv --quiet --allow-existing --seed --python 3.11 .venv-readers
 	.venv-readers/bin/python -m pip install --quiet $(READERS)
 	$(UV) venv --quiet --allow-existing --python 3.11 .venv-fiftyone
-	$(UV) pip install --quiet --python .venv-fiftyone/bin/python $(FIFTYONE)
+	$(UV) pip install --quiet --compile-bytecode --python .venv-fiftyone/bin/python $(FIFTYONE)
 	$(UV) venv --quiet --allow-existing --python 3.11 .venv-tools
 	$(UV) pip install --quiet --python .venv-tools/bin/python $(TOOLS)
 	$(BIN)/pytest -q -m readers $(call files_of,readers)

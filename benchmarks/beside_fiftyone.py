@@ -6,7 +6,9 @@ Chromium drives both; FiftyOne 1.22.1 is in .venv-fiftyone (`make test-readers` 
 database in a folder of its own. A step is a click, a text that is typed, or a key; a choice in a
 list is two. Seconds are from the first step to what the task ends with, by a script that loses no
 time between steps: they are the programs' part, and a person's eyes and hands come on top. Both
-have their labels shown and what is found loaded before the next task begins.
+have their labels shown and what is found loaded before the next task begins. The model's
+predictions are the labels, but in every second frame bicyclists are taken for pedestrians; they are
+drawn into a folder that is removed.
 """
 
 import argparse
@@ -21,7 +23,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
@@ -38,8 +43,25 @@ _REST_MS = 3_000
 _FOUND = "56"
 """Frames of CamVid's 468 with 10,000 to 20,000 pixels of cars, and a bicyclist."""
 
+_CLASSES, _PEDESTRIAN, _BICYCLIST = 12, 9, 10
+"""CamVid's: how many, and two of their ids, which are their places in a confusion matrix."""
+
+_MOST_IN_A_BIN = "12"
+"""Where the axis of their pedestrians' histogram ends in FiftyOne; of all frames at 180."""
+
 Row = dict[str, str]
 """Tasks, and what each takes, in words."""
+
+
+class Data(NamedTuple):
+    """What both get."""
+
+    root: str
+    predictions: Path
+    """By the images' names below ``root``, class ids as the labels have them."""
+
+    taken: int
+    """Frames whose bicyclists the model takes for pedestrians."""
 
 
 class Hands:
@@ -53,6 +75,14 @@ class Hands:
         """One step."""
         self.steps += 1
         place.click()
+
+    def click_at(self, place: Locator, across: float, down: float) -> None:
+        """One step, at a point of a place in shares of its width and height."""
+        self.steps += 1
+        place.scroll_into_view_if_needed()
+        box = place.bounding_box()
+        assert box is not None
+        place.click(position={"x": across * box["width"], "y": down * box["height"]})
 
     def type(self, place: Locator, text: str, key: str = "Enter") -> None:
         """A click, a text and a key."""
@@ -102,8 +132,9 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
+        data = _predicted(root, Path(folder, "predictions"))
         columns = {
-            title: measure(browser, root, Path(folder, title))
+            title: measure(browser, data, Path(folder, title))
             for title, measure in (("Framesift", _framesift), ("FiftyOne", _fiftyone))
             if options.only in (None, title.lower())
         }
@@ -114,13 +145,30 @@ def main() -> None:
         print(f"| {name} | {' | '.join(column[name] for column in columns.values())} |")
 
 
-def _framesift(browser: Browser, root: str, home: Path) -> Row:
-    began = time.perf_counter()
-    for command in (["source", "add", "camvid", root, "--layout", "camvid"], ["ingest", "camvid"]):
-        subprocess.run(
-            [FRAMESIFT, *command], env=environment(home), check=True, capture_output=True
-        )
-    row = {_SET_UP: f"2 commands; {time.perf_counter() - began:.0f} s"}
+def _predicted(root: str, predictions: Path) -> Data:
+    """Draw a model's predictions."""
+    taken = 0
+    for number, label in enumerate(sorted(Path(root).glob("labels/*/*.png"))):
+        ids = np.array(Image.open(label))
+        if number % 2 == 0:
+            riders = ids == _BICYCLIST
+            taken += bool(riders.any())
+            ids[riders] = _PEDESTRIAN
+        file = predictions / "images" / label.parent.name / label.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(ids).save(file)
+    return Data(root, predictions, taken)
+
+
+def _framesift(browser: Browser, data: Data, home: Path) -> Row:
+    given = ["--predictions", str(data.predictions), "--model-name", "model"]
+    everything = ["--limit", "1000"]
+    row = {
+        _SET_UP: _commands(
+            home, ["source", "add", "camvid", data.root, "--layout", "camvid"], ["ingest", "camvid"]
+        ),
+        _SCORES: _commands(home, ["validate", *everything, *given, "--name", "model-scores"]),
+    }
     began = time.perf_counter()
     with serving(home) as (url, _):
         until_ready(url)
@@ -139,8 +187,20 @@ def _framesift(browser: Browser, root: str, home: Path) -> Row:
         does.hands.task(_SAVE, does.save)
         page.goto(asked)
         does.hands.task(_SPLIT, does.divide)
+        page.goto(asked)
+        does.hands.task(_CELL, lambda: does.cell(data.taken))
         page.close()
     return row | does.hands.row
+
+
+def _commands(home: Path, *commands: list[str]) -> str:
+    began = time.perf_counter()
+    for command in commands:
+        subprocess.run(
+            [FRAMESIFT, *command], env=environment(home), check=True, capture_output=True
+        )
+    number = f"{len(commands)} command{'' if len(commands) == 1 else 's'}"
+    return f"{number}; {time.perf_counter() - began:.0f} s"
 
 
 class _Framesift:
@@ -196,14 +256,23 @@ class _Framesift:
         self.hands.click(self.page.get_by_role("button", name="Save"))
         self.page.wait_for_url("**/datasets/riders@1")
 
+    def cell(self, taken: int) -> None:
+        self.hands.click(self.page.get_by_role("link", name="Run", exact=True))
+        self.hands.click(self.page.get_by_role("link", name="model-scores", exact=True))
+        riders = self.page.locator(".matrix tr:has(th[title=Bicyclist]) td")
+        self.hands.click(riders.nth(_PEDESTRIAN).locator("a"))
+        expect(self.page.locator("#cell strong")).to_have_text(str(taken))
+        expect(self.page.locator(".gallery .thumb img").first).to_be_visible()
 
-def _fiftyone(browser: Browser, root: str, folder: Path) -> Row:
-    with _app(root, folder) as (url, timed, start_s):
+
+def _fiftyone(browser: Browser, data: Data, folder: Path) -> Row:
+    with _app(data, folder) as (url, timed, start_s):
         made_s = timed["import_s"] + timed["dataset_s"]
         page, opened = _opened(browser, f"{url}/datasets/camvid", "[data-cy=looker]")
         row = {
             _SET_UP: f"{timed['dataset_lines']} lines of Python; {made_s:.0f} s",
-            _START: f"{start_s - made_s - timed['split_s']:.1f} s",
+            _SCORES: f"{timed['evaluate_lines']} lines of Python; {timed['evaluate_s']:.0f} s",
+            _START: f"{start_s - made_s - timed['split_s'] - timed['evaluate_s']:.1f} s",
             _FIRST_PAGE: opened,
             _SPLIT: f"{timed['split_lines']} lines of Python; {timed['split_s']:.1f} s",
         }
@@ -219,6 +288,8 @@ def _fiftyone(browser: Browser, root: str, folder: Path) -> Row:
         does.hands.task(_SAVE, does.save)
         does.hands.task(_SORT, does.sort)
         does.hands.task(_HISTOGRAM, does.histogram)
+        # The panel takes the conditions away.
+        does.hands.task(_CELL, lambda: does.cell(data.taken))
         page.close()
     return row | does.hands.row
 
@@ -259,10 +330,21 @@ class _FiftyOne:
         self.hands.click(self.part("new-panel-btn"))
         self.hands.click(self.page.get_by_text("Histograms", exact=True))
         self.hands.click(self.part("selector-histograms"))
-        results = self.page.locator("[data-cy=selector-results-container]").last
-        self.hands.click(results.get_by_text("pedestrian", exact=True))
-        bars = self.page.locator("#histogram-pedestrian .recharts-bar-rectangle")
-        expect(bars.first).to_be_visible()
+        self.hands.click(self.part("selector-result-pedestrian"))
+        ends = self.page.locator("#histogram-pedestrian .yAxis tspan").last
+        expect(ends).to_have_text(_MOST_IN_A_BIN)
+
+    def cell(self, taken: int) -> None:
+        # In the half where the histogram is, so that the pictures stay in sight.
+        self.hands.click(self.page.locator("[data-cy=new-panel-btn]").last)
+        self.hands.click(self.page.get_by_text("Model Evaluation", exact=True))
+        self.hands.click(self.page.locator("p").get_by_text("model", exact=True))
+        self.hands.click(self.page.get_by_text("Confusion Matrices", exact=True))
+        matrix = self.page.locator(".js-plotly-plot:has(.heatmaplayer .hm) .nsewdrag")
+        across, down = ((each + 0.5) / _CLASSES for each in (_PEDESTRIAN, _BICYCLIST))
+        self.hands.click_at(matrix, across, down)
+        expect(self.part("entry-counts")).to_contain_text(f"{taken} samples")
+        expect(self.part("looker")).to_be_visible()
 
     def mark(self) -> None:
         self.hands.click(self.part("action-tag-sample-labels"))
@@ -279,6 +361,9 @@ class _FiftyOne:
     def apply(self) -> None:
         self.hands.click(self.page.get_by_text("Apply", exact=True))
         expect(self.part("sample-tag-input")).to_be_hidden()
+        # Its icon is gone while it works, and a click on it is lost.
+        icon = self.part("action-tag-sample-labels").locator("[data-testid=LocalOfferIcon]")
+        expect(icon).to_be_visible()
 
     def walk(self) -> None:
         self.hands.click(self.part("looker"))
@@ -296,6 +381,7 @@ class _FiftyOne:
 _DRAWN = """() => [...document.querySelectorAll("#gallery .over")]
   .some((each) => each.naturalWidth > 0)"""
 _SET_UP = "from files to a catalog, to a dataset with pixel counts"
+_SCORES = "a model's predictions scored"
 _START = "start of the server"
 _FIRST_PAGE = "first page with pictures; transfer"
 _FIND = "find: 10,000 to 20,000 pixels of cars, a bicyclist"
@@ -307,6 +393,7 @@ _UNDO = "take the mark away again"
 _WALK = "open the first frame, go on to the second"
 _SAVE = "save the question under a name"
 _SPLIT = "a set of two splits"
+_CELL = "from a cell of the confusion matrix to its frames"
 
 
 def _opened(browser: Browser, url: str, picture: str) -> tuple[Page, str]:
@@ -331,14 +418,14 @@ def _opened(browser: Browser, url: str, picture: str) -> tuple[Page, str]:
 
 
 @contextmanager
-def _app(root: str, folder: Path) -> Iterator[tuple[str, dict[str, float], float]]:
+def _app(data: Data, folder: Path) -> Iterator[tuple[str, dict[str, float], float]]:
     """FiftyOne's app: its URL, what it timed, and seconds until it answers."""
     folder.mkdir()
-    data, port, app_port = folder / "mongo", _free_port(), _free_port()
-    data.mkdir()
+    kept, port, app_port = folder / "mongo", _free_port(), _free_port()
+    kept.mkdir()
     (mongod,) = _PEER.glob("lib/python*/site-packages/fiftyone/db/bin/mongod")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    call = [mongod, "--dbpath", data, "--port", str(port), "--bind_ip", "127.0.0.1",
+    call = [mongod, "--dbpath", kept, "--port", str(port), "--bind_ip", "127.0.0.1",
             "--nounixsocket"]  # fmt: skip
     environ = os.environ | {
         "FIFTYONE_DATABASE_URI": f"mongodb://127.0.0.1:{port}",
@@ -346,7 +433,8 @@ def _app(root: str, folder: Path) -> Iterator[tuple[str, dict[str, float], float
         "HOME": str(folder),
     }
     script = REPOSITORY / "benchmarks/fiftyone_app.py"
-    program = [str(_PEER / "bin/python"), str(script), root, str(app_port)]
+    given = [data.root, str(data.predictions), str(app_port)]
+    program = [str(_PEER / "bin/python"), str(script), *given]
     with subprocess.Popen(call, **quiet) as database:  # type: ignore[call-overload]
         wait_until(lambda: _listens(port))
         began = time.perf_counter()

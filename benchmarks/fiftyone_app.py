@@ -1,6 +1,6 @@
 """FiftyOne's side of `benchmarks.beside_fiftyone`: its dataset of CamVid, and its app's server.
 
-    .venv-fiftyone/bin/python benchmarks/fiftyone_app.py CAMVID PORT
+    .venv-fiftyone/bin/python benchmarks/fiftyone_app.py CAMVID PREDICTIONS PORT
 
 Prints a line of JSON for what was timed, and serves until it is ended. What is between the marks is
 what somebody writes who has CamVid's files and FiftyOne's documentation: it is counted.
@@ -44,6 +44,20 @@ def make_dataset(root: str) -> object:
     return dataset
 
 
+def evaluate(dataset: object, predictions: str) -> None:
+    """Predictions beside the labels, and the confusion matrix that the app shows."""
+    # counted
+    import fiftyone as fo
+
+    for sample in dataset.iter_samples(autosave=True):  # type: ignore[attr-defined]
+        image = Path(sample.filepath)
+        label = Path(predictions, "images", image.parent.name, image.stem + ".png")
+        sample["prediction"] = fo.Segmentation(mask_path=str(label))
+    targets = dataset.default_mask_targets  # type: ignore[attr-defined]
+    dataset.evaluate_segmentations("prediction", eval_key="model", mask_targets=targets)  # type: ignore[attr-defined]
+    # end
+
+
 def split(dataset: object) -> None:
     """Divide what a view finds into splits, as tags; frames of a drive land on both sides."""
     # counted
@@ -64,7 +78,7 @@ def counted_lines(function: Callable[..., object]) -> int:
 
 def main() -> None:
     """Make the dataset, and serve."""
-    root, port = sys.argv[1:]
+    root, predictions, port = sys.argv[1:]
     began = time.perf_counter()
     import fiftyone as fo
 
@@ -73,6 +87,8 @@ def main() -> None:
     made = time.perf_counter()
     split(dataset.clone())  # type: ignore[attr-defined]
     divided = time.perf_counter()
+    evaluate(dataset, predictions)
+    evaluated = time.perf_counter()
     fo.launch_app(dataset, remote=True, port=int(port), address="127.0.0.1")
     timed = {
         "import_s": imported - began,
@@ -80,6 +96,8 @@ def main() -> None:
         "dataset_lines": counted_lines(make_dataset),
         "split_s": divided - made,
         "split_lines": counted_lines(split),
+        "evaluate_s": evaluated - divided,
+        "evaluate_lines": counted_lines(evaluate),
     }
     print("timed", json.dumps(timed), flush=True)
     while True:
