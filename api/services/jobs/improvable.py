@@ -1,4 +1,4 @@
-"""The model of a validation whose training data an improvement adds to, if there is one."""
+"""What the settings of a validation say of its model: whether it can be improved, and predict."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +17,14 @@ def improvable_model(settings: Mapping[str, Any]) -> str | None:
     elif model is not None and "/" in model:  # a folder, which has no training data
         model = None
     return None if model is None else str(model).partition("@")[0]
+
+
+def can_predict(settings: Mapping[str, Any]) -> bool:
+    """Return whether the model of a validation with these settings is here, to predict frames.
+
+    Of predictions or scores that another program made, only these are.
+    """
+    return settings.get("predictions") is None and settings.get("scores") is None
 
 
 def weakest_classes(metrics: Mapping[str, Any]) -> Sequence[str]:

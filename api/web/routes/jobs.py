@@ -16,7 +16,7 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
 from api.services.jobs.files import FIGURE
-from api.services.jobs.improvable import improvable_model, weakest_classes
+from api.services.jobs.improvable import can_predict, improvable_model, weakest_classes
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
@@ -303,6 +303,7 @@ def get_cell_frames(
     model = _scored(session, report)
     question = question_path(model, tags, shown) if model else ""
     context["validated"] = validated
+    context["predicts"] = can_predict(session.jobs.get(name).settings)
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)
 

@@ -15,7 +15,7 @@ from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS, Api
 from api.schemas.improvements import ImprovementBody
 from api.schemas.jobs import JobBody
-from api.services.jobs.improvable import improvable_model, weakest_classes
+from api.services.jobs.improvable import can_predict, improvable_model, weakest_classes
 from api.services.session import Session
 from api.web.forms import Form, form_of
 from api.web.pages import HEADERS, gone_on, page
@@ -120,7 +120,7 @@ def _page(
     context: dict[str, Any] = {
         "job": job, "model": _model_of(job), "asked": asked, "proposal": None, "why": "",
         "classes": asked.get("classes") if asked.fields else ",".join(weakest_classes(job.metrics)),
-        "section": "/jobs",
+        "predicts": can_predict(job.settings), "section": "/jobs",
     }  # fmt: skip
     status = 200
     if asked.fields:
