@@ -197,6 +197,9 @@ sbom: dist/.built $(HOROVOD_BUILT)
 		--pyproject pyproject.toml --output-file dist/sbom.cdx.json build/sbom/bin/python
 	$(UV) tool run --quiet --from $(LICENCES_TOOL) pip-licenses --python build/sbom/bin/python \
 		--format markdown --with-urls --from mixed --output-file dist/licences.md
+	@for name in framesift framesift-client horovod duckdb tensorflow-cpu; do \
+		grep -q "\"name\": \"$$name\"" dist/sbom.cdx.json && grep -q "^| $$name " dist/licences.md || \
+			{ echo "$$name: not in dist/sbom.cdx.json and dist/licences.md"; exit 1; }; done
 
 # Two side by side: a training takes 1.3 of two cores in the mean, as importing TensorFlow takes one.
 test-training: setup

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,12 +25,17 @@ FRAMES = 12
 NOT_OF_THE_BASE = ("tensorflow", "horovod", "boto3", "matplotlib", "pandas", "pytest")
 
 
-def said(*command: str | Path, code: int = 0, home: Path | None = None) -> str:
+def said(
+    *command: str | Path,
+    code: int = 0,
+    home: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     """Run a command outside of the clone; what it said on both outputs."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("FRAMESIFT_", "PYTHON"))}
     ended = subprocess.run(
         list(map(str, command)),
-        env=inherited | ({"FRAMESIFT_HOME": str(home)} if home else {}),
+        env=inherited | ({"FRAMESIFT_HOME": str(home)} if home else {}) | dict(variables or {}),
         cwd=tempfile.gettempdir(),
         check=False,
         capture_output=True,
@@ -131,6 +136,20 @@ def check_client(
     print(f"ok framesift-client on {number}: installed in {installed_s:.1f} s, {told[0].strip()}")
 
 
+def check_tool(release: Release, scratch: Path, python: Path) -> None:
+    """`uv tool install` puts the command on PATH, in an environment of its own."""
+    folder = scratch / "tool"
+    variables = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    said(
+        release.uv, "tool", "install", "--quiet", "--python", python,
+        "--find-links", release.wheels, "--constraints", release.wheels / "constraints.txt",
+        "--refresh-package", "framesift", "--refresh-package", "framesift-client",
+        "framesift", variables=variables,
+    )  # fmt: skip
+    assert said(folder / "bin" / "framesift", "--version").startswith("framesift ")
+    print("ok framesift by uv tool install")
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """URL of a server of the home that the demo has made."""
@@ -169,6 +188,7 @@ def main(uv: str, wheels: str) -> None:
             two.map(lambda number: check_whole(release, scratch, number, pythons[number]), of_whole)
         )
         built.result()
+        check_tool(release, scratch, pythons["3.11"])
         print("ok two builds are the same, and so is the sdist's wheel")
         manifest = homes[0] / "demo" / "home" / "datasets" / "streets" / "v1"
         with served(homes[0]) as url:
@@ -182,7 +202,7 @@ def main(uv: str, wheels: str) -> None:
             )
     for number in missing:
         print(f"skipped {number}: not at hand")
-    passed = 1 + len(of_whole) + len(pythons)
+    passed = 2 + len(of_whole) + len(pythons)
     print(f"{passed} passed, 0 failed, {len(missing)} skipped")
 
 
