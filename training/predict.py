@@ -62,8 +62,10 @@ def predict(settings: RunSettings) -> None:
     split, name, classes = open_split(through.manifest, settings.split, "validation")
     model = read_network(settings.model_dir)
     if isinstance(model, AboutModel):
+        drop_library_pages()  # as in training.validate_shard
         from training.run.workers import use_threads  # with TensorFlow, which takes seconds
 
+        drop_library_pages()
         use_threads(threads_of_process(settings.threads, 1))
     about = About(
         model.sha256,

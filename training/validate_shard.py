@@ -61,8 +61,10 @@ def validate_shard(settings: RunSettings) -> None:
                 remove_pieces(model.results, shard.number, split.shards)
             return
         if any(isinstance(model.description, AboutModel) for model in lacking):
+            drop_library_pages()  # those of Arrow, or they count beside TensorFlow's: 115 MiB
             from training.run.workers import use_threads  # with TensorFlow, which takes seconds
 
+            drop_library_pages()
             use_threads(threads_of_process(settings.threads, 1))
         scorers = [_scorer(settings, model, split) for model in lacking]
         gc.freeze()  # TensorFlow stays: looking through it for garbage takes 0.15 s each time
