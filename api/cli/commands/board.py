@@ -19,6 +19,9 @@ from catalog.errors import FramesiftError, InvalidInput
 
 _EVENTS = "events.out.tfevents.*"
 _URL = re.compile(r"TensorBoard \S+ at (http://\S+)")
+_END_S = 20
+"""Seconds that TensorBoard has to end by itself."""
+
 _KEPT_LINES = 20
 """Of what TensorBoard says: printed where it does not start."""
 
@@ -104,6 +107,18 @@ def _named(folders: dict[str, Path]) -> Iterator[tuple[str, Path]]:
             yield name if len(events) == 1 else str(Path(name, below.relative_to(folder))), below
 
 
+def _end(process: subprocess.Popen[str]) -> None:
+    """End TensorBoard while its output is open: it says that it ends, or else goes on without it.
+
+    It keeps nothing that a kill could lose.
+    """
+    process.terminate()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def _follow(command: Sequence[str], runs: Sequence[str]) -> None:
     """Say where TensorBoard listens, and wait until it or this command is ended.
 
@@ -125,7 +140,7 @@ def _follow(command: Sequence[str], runs: Sequence[str]) -> None:
         except KeyboardInterrupt:
             return
         finally:
-            process.terminate()
+            _end(process)
         last = [line for line in said if line]
         raise FramesiftError(
             f"TensorBoard ended with exit code {process.wait()}: "
