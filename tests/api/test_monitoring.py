@@ -7,12 +7,15 @@ server with TLS and a cache, which has all of them.
 import json
 import re
 import shutil
+import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
@@ -30,6 +33,7 @@ from ingest.scan import scan_record
 from ingest.scan.scan_counts import ScanCounts
 from pipeline.jobs.request import write_json
 from tests.api.servers import serving, wait_until
+from tests.api.test_abuse import ENDLESS
 from tests.ingest.s3_server import free_port
 from tests.pipeline.homes import copy_home, open_home
 
@@ -66,16 +70,35 @@ def panels_of(dashboard: Path) -> list[dict[str, Any]]:
     return panels
 
 
-def asked_by_dashboards() -> list[str]:
-    """The expressions of all panels, with Grafana's variables replaced."""
+def asked_by(panel: dict[str, Any]) -> list[str]:
+    """A panel's expressions, with Grafana's variables replaced."""
     return [
         target["expr"]
         .replace("$__rate_interval", "5m")
         .replace("$instance", ".*")
         .replace("$name", ".*")
+        for target in panel["targets"]
+    ]
+
+
+def asked_by_dashboards() -> list[str]:
+    """The expressions of all panels."""
+    return [
+        expression
         for dashboard in DASHBOARDS
         for panel in panels_of(dashboard)
-        for target in panel["targets"]
+        for expression in asked_by(panel)
+    ]
+
+
+def asked_by_variables() -> list[str]:
+    """What the dashboards' variables ask for their values, as Grafana and as a reader sees it."""
+    return [
+        asked
+        for dashboard in DASHBOARDS
+        for variable in json.loads(dashboard.read_text("utf-8"))["templating"]["list"]
+        if variable["type"] == "query"
+        for asked in (variable["definition"], variable["query"]["query"])
     ]
 
 
@@ -216,6 +239,20 @@ def test_rules_and_dashboards_name_metrics_that_exist(metrics: str) -> None:
         assert set(re.findall(r"\w+:\w+:\w+", expression)) <= recorded, expression
 
 
+def test_variables_name_labels_that_exist(metrics: str) -> None:
+    """Of metrics that the server has; `instance` is Prometheus' own."""
+    asked = asked_by_variables()
+    assert len(asked) == 8
+    assert asked[::2] == asked[1::2]
+    for each in asked:
+        match = re.fullmatch(r"label_values\((\w+), (\w+)\)", each)
+        assert match, each
+        labels = samples(metrics, match[1])
+        assert labels, each
+        for series in labels:
+            assert match[2] in {"instance", *re.findall(r'(\w+)="', series)}, each
+
+
 def test_figures_of_scans_disk_certificate_and_compactions(
     metrics: str, home: Path, certificate: tuple[Path, Path]
 ) -> None:
@@ -334,16 +371,79 @@ def prometheus(config: dict[str, Any], folder: Path) -> Iterator[httpx.Client]:
         process.wait(120)
 
 
+_ROUTES = {"/v1/sql", "/v1/selections", "/v1/frames", "/v1/overlays/{fkey:path}", "/datasets"}
+_UNDER_LOAD = {
+    "Reachable": ("job", {"framesift"}),
+    "Free on the home's disk": ("job", {"framesift"}),
+    "Requests by route": ("route", _ROUTES),
+    "Requests by status": ("status", {"200"}),
+    "95th percentile by route": ("route", _ROUTES),
+    "Questions: time to the first rows": ("kind", {"sql", "selection", "picture"}),
+    "Statements and tasks": ("state", {"running"}),
+    "Memory": ("job", {"framesift"}),
+    "Made pictures on disk": ("job", {"framesift"}),
+    "Made pictures: hits": ("", {""}),
+}
+"""Panels of serving.json, a label of their series, and its values that must be above 0."""
+
+
+@contextmanager
+def load(url: str, certificate: Path, token: str) -> Iterator[None]:
+    """SQL, selections, made pictures and pages that threads ask of a server until the block's end.
+
+    Each answer must be 200; one statement runs at each moment, and ends with its client.
+    """
+    end = Event()
+    context = ssl.create_default_context(cafile=str(certificate))
+    headers = {"Authorization": f"Bearer {token}", "Accept": "*/*"}
+    with httpx.Client(base_url=url, headers=headers, verify=context, timeout=120) as client:
+        fkey = client.get("/v1/frames", params={"limit": 1}).json()["frames"][0]["fkey"]
+
+        def statements() -> None:
+            with suppress(httpx.ReadTimeout):
+                client.post("/v1/sql", json={"statement": ENDLESS}, timeout=3)
+
+        def questions() -> None:
+            for answer in (
+                client.post("/v1/sql", json={"statement": "select count(*) from t_car"}),
+                client.post("/v1/selections", json={"ranges": [{"tag": "car", "lowest": 1}]}),
+            ):
+                assert answer.status_code == 200, answer.text
+
+        def pages() -> None:
+            for path in ("/v1/frames?limit=5", f"/v1/overlays/{fkey}?width=100", "/datasets"):
+                answer = client.get(path)
+                assert answer.status_code == 200, answer.text
+
+        def repeated(ask: Callable[[], None]) -> None:
+            while not end.wait(0.1):
+                ask()
+
+        with ThreadPoolExecutor() as threads:
+            running = [threads.submit(repeated, ask) for ask in (statements, questions, pages)]
+            try:
+                yield
+            finally:
+                end.set()
+            for each in running:
+                each.result()
+
+
 @pytest.mark.wide
 @needs_prometheus
 def test_a_prometheus_scrapes_a_server(
     home: Path, certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """By the example's configuration, with a token over TLS; it evaluates every rule and panel."""
+    """By the example's configuration, with a token over TLS; it evaluates every rule and panel.
+
+    Others ask meanwhile, and panels show what they ask.
+    """
     workspace = open_home(home)
     users.add(workspace.records, "prometheus", ["dataadmin"], None)
+    users.add(workspace.records, "anna", ["dataadmin"], None)
     day = timedelta(days=1)
     _, token = tokens.create(workspace.records, "prometheus", "scrapes", "read", day)
+    _, annas = tokens.create(workspace.records, "anna", "asks", "write", day)
     workspace.close()
     (tmp_path / "token").write_text(token)
     config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text("utf-8"))
@@ -355,7 +455,7 @@ def test_a_prometheus_scrapes_a_server(
     options = ("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]))
     with serving(home, *options, authenticates=True) as (url, _):
         job["static_configs"] = [{"targets": [url.removeprefix("https://")]}]
-        with prometheus(config, tmp_path) as ask:
+        with prometheus(config, tmp_path) as ask, load(url, certificate[0], annas):
 
             def values(expression: str) -> list[Any]:
                 try:
@@ -375,9 +475,21 @@ def test_a_prometheus_scrapes_a_server(
                 assert [rule["name"] for rule in rules if rule.get("state") == "firing"] == []
                 return [rule["health"] for rule in rules if rule["health"] != "ok"]
 
+            def unlike_loaded() -> dict[str, set[str]]:
+                panels = {panel["title"]: panel for panel in panels_of(GRAFANA / "serving.json")}
+                absent = {}
+                for title, (label, needed) in _UNDER_LOAD.items():
+                    series = [one for asked in asked_by(panels[title]) for one in values(asked)]
+                    above = {
+                        one["metric"].get(label, "") for one in series if float(one["value"][1]) > 0
+                    }
+                    absent[title] = needed - above
+                return {title: each for title, each in absent.items() if each}
+
             # Of two scrapes at least; whatever the machine does meanwhile to one of them.
             wait_until(lambda: values("route:framesift_requests:rate5m") != [])
             wait_until(lambda: unlike_ok() == [])
+            wait_until(lambda: unlike_loaded() == {})
             assert [series["value"][1] for series in values("max_over_time(up[5m])")] == ["1"]
             scans = values('last_over_time(framesift_scan_seconds{kind="scan"}[5m])')
             assert sorted(series["value"][1] for series in scans) == ["3.5", "5.5"]
