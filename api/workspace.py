@@ -16,7 +16,7 @@ from catalog.accounts.row_collections import named_rules
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records.counts import record_counts
 from catalog.records.home_layout import HomeLayout
-from catalog.records.reading import RecordReader, Records
+from catalog.records.reading import RecordReader, Records, is_older
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
 from catalog.storage.lru import Lru
@@ -158,6 +158,7 @@ class Workspace:
         location, metadata = self.catalog_location, self.settings.catalog_metadata
         variable = "FRAMESIFT_CATALOG_METADATA" if metadata else _HOME
         is_there = self._is_there("catalog", location.metadata, variable, lambda: is_made(location))
+        self._migrate_records()
         extensions.remember_in(self.home / "checked_extensions.json")
         store = CatalogStore(
             location,
@@ -177,6 +178,16 @@ class Workspace:
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")
         return store
+
+    def _migrate_records(self) -> None:
+        """Migrate records of an older schema, before the catalog's format is looked at.
+
+        Those in PostgreSQL, where looking costs each command a connection, are migrated as servers
+        start, which open them first, and as a command first reads them.
+        """
+        location = self.records_place
+        if isinstance(location, Path) and is_older(location):
+            _ = self.records
 
     @property
     def _snapshot_memory_mb(self) -> int:

@@ -25,7 +25,7 @@ from typing import Any
 import duckdb
 from sqlalchemy import insert, select
 
-from catalog.errors import AlreadyExists, BadFile, StorageError
+from catalog.errors import AlreadyExists, BadFile, CatalogDamaged, StorageError
 from catalog.lake.connection import METADATA, snapshot_of
 from catalog.lake.metadata.own_tables import OF_ONE_PLACE, DataFile, data_files
 from catalog.maintenance.backup_files import (
@@ -148,10 +148,12 @@ def restore(source: Path, home: Path) -> Backup:
         header = _header(restoring, source)
         _verify({name: tuple(entry) for name, entry in header["files"].items()}, unpacked, source)
         (restoring / "catalog" / "data").mkdir(parents=True, exist_ok=True)
+        # Migrates records of an older schema, before the catalog's format is looked at.
+        RecordStore(restoring / _RECORDS).engine.dispose()
+        _read_beside_a_writer(restoring / _METADATA)
         restored = CatalogStore(CatalogLocation.in_folder(restoring / "catalog"))
         snapshot = restored.snapshot()
         restored.close()
-        RecordStore(restoring / _RECORDS).engine.dispose()  # refuses a schema that is not read
         if snapshot != header["snapshot"]:
             raise BadFile(f"holds snapshot {snapshot}, not {header['snapshot']}", str(source))
         tree_to_disk(restoring)  # a rename must not come before what it names
@@ -160,6 +162,19 @@ def restore(source: Path, home: Path) -> Backup:
                 (restoring / name).rename(home / name)
         to_disk(home)
     return _summary(header)
+
+
+def _read_beside_a_writer(metadata: Path) -> None:
+    """Give SQLite the journal of every catalog; a backup's has another, for one file alone.
+
+    The first writer would change it, which SQLite refuses while a reader has the catalog open:
+    a scan could not begin.
+    """
+    try:
+        with closing(sqlite3.connect(metadata)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.Error as error:
+        raise CatalogDamaged(f"{metadata}: {error}") from error
 
 
 def _header(folder: Path, source: Path) -> dict[str, Any]:

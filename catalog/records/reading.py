@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +67,17 @@ class Records(Protocol):
         Args:
             statement: SQL, with ``:name`` for each of the values.
         """
+
+
+def is_older(database: Path) -> bool:
+    """Return whether records are of an older schema; False where there are none to be read."""
+    uri = f"{database.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_S)) as connection:
+            revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.Error:
+        return False
+    return revision is not None and revision[0] < NEWEST
 
 
 class RecordReader:

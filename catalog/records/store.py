@@ -207,7 +207,7 @@ class RecordStore:
             if revision is not None and revision > NEWEST:
                 raise CatalogDamaged(
                     f"{self.location}: written by a later version of Framesift (schema "
-                    f"{revision}); use that version"
+                    f"{revision}, this version reads up to {NEWEST}); use that version"
                 )
             try:
                 upgrade(self.engine)

@@ -229,6 +229,21 @@ def test_records_of_a_schema_that_is_not_read(tmp_path: Path, folder: Path) -> N
         restore(tmp_path / "nothing", home)
 
 
+def test_a_restored_catalog_is_written_while_it_is_read(tmp_path: Path, folder: Path) -> None:
+    """By the first who writes: a scan does that."""
+    backup, home = tmp_path / "b", tmp_path / "new"
+    home.mkdir()
+    back_up(open_store(folder), records_of(folder), backup)
+    restore(backup, home)
+    store = open_store(home)
+    with store.reading() as snapshot:
+        before = snapshot.number
+        with store.writing("beside a reader") as connection:
+            register(connection, source_names(), [file("new")], [], 1)
+        assert snapshot.number == before
+    assert store.snapshot() > before
+
+
 def test_a_lost_data_file_makes_no_backup(history: History, folder: Path, tmp_path: Path) -> None:
     """What cannot be copied whole is not called a backup."""
     data = local_places(history.store)[1]

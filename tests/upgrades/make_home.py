@@ -44,6 +44,17 @@ with (job / "metrics.jsonl").open("a") as lines:
 (job / "said.txt").write_text("three steps")
 """
 
+POLICIES = """\
+from api.cli.target import home_session
+session = home_session()
+wet = {"condition": "weather = 'rain'", "schedule": {"hour": 5, "minute": 15}}
+session.policies.add("mark-wet", "AUTOTAG", {"tags": {"mood": "wet"}}, **wet)
+dry = {"condition": "weather IS NULL", "state": "inactive"}
+session.policies.add("mark-wet-not", "AUTOTAG", {"tags": {"mood": "dry"}}, **dry)
+session.regexes.add("drive", "[0-9]{8}_[0-9]{6}", "A drive's name")
+session.regexes.add("drive-day", "[0-9]{8}", "A drive's day")
+"""
+
 TRAINING = ("--height", "64", "--width", "96", "--max-steps", "2", "--batch-size", "1",
             "--model", "tests.training.own_networks:two_layers")  # fmt: skip
 
@@ -103,7 +114,25 @@ def made(folder: Path) -> None:
     scored = ("--workers", "1", "--split", "validation", "--name", "scored", "--trust-model")
     framesift("validate", "first", "streets", *scored)
     framesift("tags", "import-scores", "scored")
+    begins_by_itself(folder)
     framesift("catalog", "backup", "backup.tar")
+
+
+def begins_by_itself(folder: Path) -> None:
+    """Add policies, one of which has run, regular expressions, triggers and webhooks to the home.
+
+    No command adds policies and regular expressions: the home's services do.
+    """
+    framesift = commands(folder, {"FRAMESIFT_WEBHOOK_HOSTS": "hooks.invalid"})
+    framesift("tags", "add", "mood")
+    subprocess.run([sys.executable, "-c", POLICIES], env=ENVIRONMENT, cwd=folder, check=True)
+    framesift("policy", "run", "mark-wet")
+    job = ("--then", "run", "streets", "--command", "true")
+    framesift("trigger", "add", "nightly", "--schedule", "hour=3 minute=0", *job)
+    framesift("trigger", "add", "nightly-cars", "--when", "car>0", "--min-frames", "1000", *job)
+    framesift("trigger", "disable", "nightly")
+    framesift("webhook", "add", "ci", "https://hooks.invalid/jobs")
+    framesift("webhook", "add", "ci-failed", "https://hooks.invalid/failed", "--state", "failed")
 
 
 def with_a_bucket(framesift: Callable[..., None]) -> None:
