@@ -1,4 +1,4 @@
-"""Homes of many classes, scenes, datasets, jobs and accounts, with long and right-to-left names in all of it.
+"""Homes of many classes, scenes, datasets, jobs and accounts, with long and right-to-left names.
 
 The sample frames are among theirs, so that some have pictures; the others are rows of the catalog.
 """

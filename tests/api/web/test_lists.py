@@ -10,17 +10,26 @@ from fastapi.testclient import TestClient
 from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import users
+from catalog.records.question_tables import SavedQuestion
 from tests.api.web.large_home import add_many
 from tests.pipeline.homes import open_home
 
 
 @pytest.fixture(scope="module")
 def browser(shared_home: Path) -> Iterator[TestClient]:
-    """A browser at a server of 122 users, 120 tokens, half of them otto's, and 121 sources."""
+    """A browser at a server of 122 users, 120 tokens, 121 sources, 55 questions of anna's."""
     workspace = open_home(shared_home)
     for name in ("otto", "root"):
         users.add(workspace.records, name, ["datauser"], None)
     add_many(workspace.records, 120)
+    with workspace.records.session() as session:
+        session.add_all(
+            SavedQuestion(
+                name=f"question-{number:02}", question={"where": "car > 1000"}, frames=1,
+                snapshot=1, shared=number < 50, owner="anna", account="anna's",
+            )
+            for number in range(55)
+        )  # fmt: skip
     workspace.close()
     app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
     with TestClient(app, headers={"Accept": "text/html"}) as client:
@@ -58,3 +67,22 @@ def test_tokens_are_found_by_their_user(browser: TestClient) -> None:
     page = browser.get("/operate/tokens?holding=otto").text
     assert page.count('<td class="free">otto</td>') == 60
     assert '<td class="free">root</td>' not in page
+
+
+def test_questions_beyond_the_page_are_found_by_name(browser: TestClient) -> None:
+    """It counts fifty; Find's own list says whose a question is, and which are shared."""
+    form = {"asked": "min.car=1", "name": "mine"}
+    sent = browser.post("/questions", data=form, headers={"Sec-Fetch-Site": "same-origin"})
+    assert sent.status_code == 200, sent.text
+    page = browser.get("/questions").text
+    assert page.count('<th scope="row">') == 50
+    assert ("question-48" in page, "question-49" in page) == (True, False)
+    assert "a part of a name finds others" in page
+    of_other = browser.get("/questions?holding=QUESTION-5").text
+    assert re.findall(r'href="/questions/([^"]+)">', of_other) == [
+        f"question-5{n}" for n in range(5)
+    ]
+    assert "No question has this in its name" in browser.get("/questions?holding=zzz").text
+    found = browser.get("/").text
+    assert '">mine</a> <a' in found
+    assert '">question-00</a> <small>of anna</small> <small>shared</small> <a' in found

@@ -135,6 +135,16 @@ def test_the_form_for_a_token_is_shown_to_those_who_may(
         assert ("a token, which makes no others" in page) != is_shown, user
 
 
+def test_readers_are_told_who_saves_datasets(server: TestClient) -> None:
+    """In the form's place; the form is for those who may send it."""
+    for user, may in (("root", True), ("dora", True), ("otto", False)):
+        server.cookies.set("framesift", TOKENS[user])
+        page = server.get("/new-dataset", headers=HERE)
+        assert page.status_code == 200, page.text
+        assert ('id="new-dataset"' in page.text) == may, user
+        assert ("role collectionadmin, dataadmin or admin" in page.text) != may, user
+
+
 def test_users_are_added_changed_and_removed(server: TestClient) -> None:
     """By admins; the audit log says so, and hostile names are texts there."""
     assert send(server, "root", "/users", name="zoe", roles="datauser")[:2] == (
