@@ -19,7 +19,6 @@ from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
 from api.web.run.matrix import cell_path
 from catalog.errors import InvalidInput
-from catalog.lake.schema import FILES_COLUMNS
 from query.frames.one_frame import SnapshotFrame
 
 router = Router(api=Api.WEB, include_in_schema=False)
@@ -62,7 +61,7 @@ def get_frame_page(
         "predictions": session.pictures.predictions(frame) if frame.image else [],
         "groups": _groups(session, frame),
         "file": {
-            name: _shown(value, FILES_COLUMNS[name])
+            name: _shown(value, frame.file_types[name])
             for name, value in frame.file.items()
             if value not in (None, "")
         },
