@@ -242,8 +242,8 @@ class RemovalRefused(FramesiftError):
         super().__init__(
             f"source {source}: {missing:,} of its {catalogued:,} catalogued files are gone, more "
             f"than {100 * share:.3g}% of them, and none was removed: where a disk or mount is "
-            "away, scan again when it is back; where they are gone for good: framesift ingest "
-            f"{source} --max-removed 1"
+            "away, scan again when it is back; where they are gone for good, have them "
+            f"removed: framesift ingest {source} --max-removed 1"
         )
 
 

@@ -13,7 +13,13 @@ from api.schemas.scans import ProblemBody, ScanBody, ScanProgress, ScanStatus
 from api.services.call import Service
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
 from catalog.records.jobs import recorded_jobs
-from catalog.records.scans import last_scan, recorded_problems, recorded_scan, recorded_scans
+from catalog.records.scans import (
+    last_scan,
+    newest_scans,
+    recorded_problems,
+    recorded_scan,
+    recorded_scans,
+)
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.values import Problem
 from ingest.scan.scan_record import SCAN
@@ -73,6 +79,10 @@ class Scans(Service):
             self._workspace.readable_records, source=source, state=state, before=before, limit=limit
         )
         return [ScanBody.of(*scan) for scan in scans]
+
+    def newest(self) -> builtins.list[ScanBody]:
+        """The newest scan of each source that was scanned."""
+        return [ScanBody.of(*scan) for scan in newest_scans(self._workspace.readable_records)]
 
     def get(self, number: int) -> ScanBody:
         """A scan."""

@@ -41,6 +41,16 @@ def recorded_scans(
     )
     values = {name: value for name, value in values.items() if value is not None}
     scans = records.select(SCANS, where, order="id DESC", limit=limit, **values)
+    return _with_names(records, scans)
+
+
+def newest_scans(records: Records) -> "list[tuple[Scan, str]]":
+    """The newest scan of each source that was scanned, with the source's name."""
+    where = "id IN (SELECT MAX(id) FROM scans GROUP BY source_id)"
+    return _with_names(records, records.select(SCANS, where))
+
+
+def _with_names(records: Records, scans: "list[Scan]") -> "list[tuple[Scan, str]]":
     of_these = ids_in("id", {scan.source_id for scan in scans})
     names = dict(records.rows(f"SELECT id, name FROM sources WHERE {of_these}"))
     # One that was removed meanwhile took its scans along.

@@ -33,6 +33,11 @@ class SnapshotFrame:
         """Its name in the catalog."""
         return str(self.file["fkey"])
 
+    @property
+    def file_types(self) -> dict[str, str]:
+        """The engine's types of the columns of ``file``."""
+        return {name: FILES_COLUMNS[name] for name in self.file}
+
 
 def find_frame(store: Catalog, fkey: str, at: int | None = None) -> SnapshotFrame:
     """The frame of that fkey.

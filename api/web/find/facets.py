@@ -45,6 +45,8 @@ class Plot:
     """The bin of the upper end."""
     label: str
     """The same in words."""
+    zone: str
+    """Of its times; empty where its values are none."""
 
 
 @dataclass(frozen=True)
@@ -343,6 +345,7 @@ def _plot(facet: Facet, search: UrlQuestion) -> Plot:
         start=start,
         end=end,
         label=_plot_label(facet, ends, of_all, counts),
+        zone=_zone(facet),
     )
 
 
@@ -409,6 +412,10 @@ def _at(text: str) -> float:
         return 0.0
 
 
+def _zone(facet: Facet) -> str:
+    return "UTC" if facet.scale == "time" else ""
+
+
 def _said(value: float, facet: Facet) -> str:
     if facet.scale == "time":
         return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%dT%H:%M:%S")
@@ -435,8 +442,9 @@ def _plot_label(
         return f"{facet.name}: no frame has a value"
     most = max(range(len(counts)), key=counts.__getitem__)
     low, high = _said(ends[0][0], facet), _said(ends[-1][1], facet)
+    name = f"{facet.name}, {_zone(facet)}" if _zone(facet) else facet.name
     return (
-        f"{facet.name}: {low} to {high}; {sum(counts):,} of {sum(of_all):,} frames fulfil the "
+        f"{name}: {low} to {high}; {sum(counts):,} of {sum(of_all):,} frames fulfil the "
         f"other conditions, most of them ({counts[most]:,}) with {_said(ends[most][0], facet)} to "
         f"{_said(ends[most][1], facet)}"
     )

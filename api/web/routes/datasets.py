@@ -20,6 +20,7 @@ from api.web.build.gaps import lacks_of, rows_of
 from api.web.build.improved import improved_by
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
+from api.web.narrowed import Holding
 from api.web.pages import gone_on, page
 from api.web.run.choices import dataset_choices
 from catalog.errors import InvalidInput
@@ -45,7 +46,7 @@ _MOST_SPLITS = 8
 def get_datasets_page(
     request: Request,
     session: CurrentSession,
-    holding: Annotated[str, Query(max_length=200, description="Part of the name.")] = "",
+    holding: Holding = "",
 ) -> Response:
     """The newest version of each dataset, the newest first; or those of a name."""
     newest: dict[str, DatasetBody] = {}

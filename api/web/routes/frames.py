@@ -14,6 +14,7 @@ from api.http.rules import READ, WRITE_ALL_ROWS, Api
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
+from api.web.moments import moment
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
 from api.web.run.matrix import cell_path
@@ -59,6 +60,11 @@ def get_frame_page(
         "colours": session.pictures.colours(frame),
         "predictions": session.pictures.predictions(frame) if frame.image else [],
         "groups": _groups(session, frame),
+        "file": {
+            name: _shown(value, frame.file_types[name])
+            for name, value in frame.file.items()
+            if value not in (None, "")
+        },
         "before": before,
         "after": after,
         "mark": frame.tags.get(MARK) or "",
@@ -153,10 +159,10 @@ def _asked_at(form: Form, snapshot: int) -> UrlQuestion:
 
 def _groups(session: Session, frame: SnapshotFrame) -> list[tuple[str, list[tuple[str, Any]]]]:
     """Tags with values by family, classes left out: the legend has those."""
-    families = {tag.tag: tag.family for tag in session.tags.by_creation(at=frame.snapshot)}
+    tags = {tag.tag: tag for tag in session.tags.by_creation(at=frame.snapshot)}
     classes = session.tags.class_names()
     valued = [
-        (families.get(tag, ""), tag, value)
+        (tags[tag].family, tag, _shown(value, tags[tag].type)) if tag in tags else ("", tag, value)
         for tag, value in frame.tags.items()
         if value is not None and tag not in classes
     ]
@@ -165,3 +171,9 @@ def _groups(session: Session, frame: SnapshotFrame) -> list[tuple[str, list[tupl
         (family.removeprefix("tags_") or "frame", [(tag, value) for _, tag, value in members])
         for family, members in by_family
     ]
+
+
+def _shown(value: Any, column_type: str) -> Any:
+    """A value as the page has it: a time, which is of UTC, as an element."""
+    is_time = column_type.upper() == "TIMESTAMP" and isinstance(value, str)
+    return moment(f"{value.replace(' ', 'T')}Z") if is_time else value

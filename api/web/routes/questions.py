@@ -14,6 +14,7 @@ from api.schemas.saved_questions import CountedQuestionBody, SavedQuestionBody
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import form_of
+from api.web.narrowed import Holding, narrowed
 from api.web.pages import elsewhere, gone_on, page
 from catalog.errors import FramesiftError, InvalidInput
 from query.question.question import Question
@@ -25,11 +26,17 @@ _COUNTED = 50
 
 
 @router.get("", rule=READ.but(work="selection"))
-def get_questions_page(request: Request, session: CurrentSession) -> Response:
+def get_questions_page(
+    request: Request, session: CurrentSession, holding: Holding = ""
+) -> Response:
     """The caller's questions and those that others share, with the frames that answer each now."""
-    listed = session.saved_questions.list()
-    rows = [_counted(session, one) for one in listed[:_COUNTED]]
-    context = {"rows": rows, "more": len(listed) - len(rows), "section": "/"}
+    listed = narrowed(session.saved_questions.list(), holding, lambda one: one.name, most=_COUNTED)
+    context = {
+        "rows": [_counted(session, one) for one in listed.rows],
+        "holding": holding,
+        "are_all": listed.are_all,
+        "section": "/",
+    }
     return page(request, "questions.html", context)
 
 

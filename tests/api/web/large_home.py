@@ -1,4 +1,4 @@
-"""Homes of many classes, scenes, datasets and jobs, with long and right-to-left names in all of it.
+"""Homes of many classes, scenes, datasets, jobs and accounts, with long and right-to-left names.
 
 The sample frames are among theirs, so that some have pictures; the others are rows of the catalog.
 """
@@ -18,6 +18,7 @@ from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, Scan, ScanProblem, Source
 from catalog.records.tag_definitions import define_class_tags
+from catalog.records.user_tables import Token, User
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import now
@@ -66,6 +67,7 @@ def large_home(
     classes: int = 150,
     scenes: int = 2_000,
     datasets: int = 1_500,
+    accounts: int = 1_000,
 ) -> LargeHome:
     """A copy of the catalogued home, grown.
 
@@ -73,6 +75,7 @@ def large_home(
         classes: How many more than the sample's 38.
         scenes: How many more; the first of them have odd names.
         datasets: How many more.
+        accounts: How many more users, tokens and sources.
     """
     jobs = home_with_every_job(catalogued, folder)
     workspace = open_home(jobs.home)
@@ -89,6 +92,7 @@ def large_home(
     _load(workspace.whole_catalog, [*names], scenes)
     _add_datasets(records, datasets)
     of_users = _add_accounts(records)
+    add_many(records, accounts)
     _add_questions(workspace)
     _add_validations(workspace, [*names.values()], scenes)
     _add_problems(records)
@@ -175,6 +179,23 @@ def _add_accounts(records: RecordStore) -> dict[str, str]:
             records, name, f"ci-{_LONG_NAME[:120]}", scope, timedelta(days=1)
         )[1]
     return made
+
+
+def add_many(records: RecordStore, count: int) -> None:
+    """Users, sources that were never scanned, and tokens of root and of otto by turns."""
+    with records.session() as session:
+        holders = session.query(User).filter(User.name.in_(("otto", "root"))).all()
+        session.add_all(User(name=f"user-{n:05}", roles=["datauser"]) for n in range(count))
+        session.add_all(
+            Source(name=f"source-{n:05}", uri=f"/data/source-{n:05}", platform="local",
+                   cluster="local", datasource=f"source-{n:05}")
+            for n in range(count)
+        )  # fmt: skip
+        session.add_all(
+            Token(user_id=holders[n % 2].id, name=f"token-{n:05}", scope="read",
+                  digest=f"{n:064}", expires=now() + timedelta(days=1))
+            for n in range(count)
+        )  # fmt: skip
 
 
 def _add_questions(workspace: Workspace) -> None:

@@ -12,7 +12,9 @@ from fastapi.testclient import TestClient
 from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users
+from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
+from catalog.records.tables import Scan, Source
 
 HERE = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -80,6 +82,28 @@ def test_sources_scans_and_snapshots_are_shown(server: TestClient) -> None:
     assert (status, "none" in text) == (404, True)
 
 
+def test_a_source_scanned_long_ago_was_scanned(server: TestClient, shared_home: Path) -> None:
+    """Though another had more scans since than the page lists; its newest scan is shown."""
+    records = RecordStore(shared_home / "records" / "records.sqlite")
+    for name in ("often", "never-yet"):
+        add_source(
+            records,
+            Source(name=name, uri=f"/{name}", platform="local", cluster="b", datasource=name),
+        )
+    with records.session() as session:
+        number = session.query(Source).filter_by(name="often").one().id
+        session.add_all(Scan(source_id=number, state="failed", counts={}) for _ in range(60))
+    page = ask(server, "dora", "")[1]
+    assert page.count('/operate/scans/1"') == 1  # of its source: not among the newest listed
+    shown = {
+        name: page[page.index(f'sources/{name}">') :].partition("</tr>")[0]
+        for name in ("a2d2", "never-yet", "often")
+    }
+    assert 'class="state done"' in shown["a2d2"]
+    assert '/operate/scans/61"' in shown["often"]
+    assert [name for name in shown if ">never<" in shown[name]] == ["never-yet"]
+
+
 def test_tokens_are_made_shown_once_and_revoked(server: TestClient) -> None:
     """Each user their own; its text stands in the one answer."""
     status, _, text = send(server, "root", "/tokens", name="ci", user="dora", scope="read")
@@ -94,6 +118,31 @@ def test_tokens_are_made_shown_once_and_revoked(server: TestClient) -> None:
     assert send(server, "otto", f"/tokens/{number}/revoke")[0] == 403
     assert send(server, "dora", f"/tokens/{number}/revoke")[:2] == (303, "/operate/tokens")
     assert "revoked" in ask(server, "dora", "/tokens")[1]
+
+
+def test_the_form_for_a_token_is_shown_to_those_who_may(
+    server: TestClient, shared_home: Path
+) -> None:
+    """Admins, and users who logged in; a token of a user makes none, and the page says so."""
+    records = RecordStore(shared_home / "records" / "records.sqlite")
+    otto = next(user for user in users.listed(records) if user.name == "otto")
+    TOKENS["otto by password"] = tokens.log_in(records, otto)
+    for user, status in (("root", 200), ("dora", 403), ("otto", 403), ("otto by password", 200)):
+        page = ask(server, user, "/tokens")[1]
+        sent = send(server, user, "/tokens", name=f"of-{user.partition(' ')[0]}", scope="read")
+        is_shown = "Make the token" in page
+        assert (sent[0], is_shown) == (status, status == 200), user
+        assert ("a token, which makes no others" in page) != is_shown, user
+
+
+def test_readers_are_told_who_saves_datasets(server: TestClient) -> None:
+    """In the form's place; the form is for those who may send it."""
+    for user, may in (("root", True), ("dora", True), ("otto", False)):
+        server.cookies.set("framesift", TOKENS[user])
+        page = server.get("/new-dataset", headers=HERE)
+        assert page.status_code == 200, page.text
+        assert ('id="new-dataset"' in page.text) == may, user
+        assert ("role collectionadmin, dataadmin or admin" in page.text) != may, user
 
 
 def test_users_are_added_changed_and_removed(server: TestClient) -> None:

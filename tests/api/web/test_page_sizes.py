@@ -36,10 +36,13 @@ _LEFT_OUT = {
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
+_OF_MANY = ("/operate", "/operate/tokens", "/operate/users")
+"""Lists of Operate that a part of a name narrows."""
+
 
 @pytest.fixture(scope="module")
 def large(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> LargeHome:
-    """188 classes, 2,008 scenes, 1,500 datasets, and a job of every kind and state."""
+    """188 classes, 2,008 scenes, 1,500 datasets, 1,000 users, tokens and sources, and all jobs."""
     return large_home(catalogued, tmp_path_factory.mktemp("large"))
 
 
@@ -92,6 +95,7 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/new-job/plan": ["/new-job/plan?dataset=city&kind=train"],
         "/new-job/estimate": ["/new-job/estimate?kind=train&dataset=city&workers=2"],
         "/jobs/{name}/next-frames": ["/jobs/v-large/next-frames"],
+        **{path: [path, f"{path}?holding=000"] for path in _OF_MANY},
         "/operate/sources/{name}": [f"/operate/sources/{name}" for name in ("a2d2", 127 * "n")],
         "/operate/scans/{number}": ["/operate/scans/1", "/operate/scans/2"],
         "/questions/{name}": ["/questions/cars", f"/questions/{127 * 'n'}"],

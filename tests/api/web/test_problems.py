@@ -16,12 +16,15 @@ from api.web.moments import duration, moment
 from api.web.plain_words import in_plain_words
 from api.web.run.matrix import matrix_of
 from api.web.run.measured import slices_of
-from catalog.records.tables import Dataset
+from catalog.errors import AlreadyExists, RemovalRefused
+from catalog.records.tables import Dataset, Job, Scan, Source, Task
 from query.statistics.facet_report import Facet, FacetReport
 from query.statistics.histogram_report import Bin
 from tests.pipeline.homes import open_home
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
+_HIDDEN = ("framesift ", "/v1", "openapi", " --", "UnknownName", "InvalidInput", "NotFound")
+"""What no page says of a problem."""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,12 @@ def browser(shared_home: Path) -> Iterator[TestClient]:
         ("/?min.carr=1", 400, "This cannot be used as it is", "carr"),
         ("/datasets/none", 404, "Not found", "no dataset named 'none'"),
         ("/jobs/none", 404, "Not found", "no job named 'none'"),
+        (
+            "/?where=confusion('car','truck')>0",
+            400,
+            "This cannot be used as it is",
+            "Give one: model, or the question's model",
+        ),
         ("/nothing/here", 404, "Not found", "/nothing/here: this server has no such path"),
     ],
 )
@@ -53,12 +62,12 @@ def test_a_problem_is_a_page_in_plain_words(
     main = text[text.index("<main") : text.index("</main>")]
     assert f"<h1>{title}</h1>" in main
     assert said in main
-    for hidden in ("framesift ", "/v1", "openapi", "UnknownName", "NotFound", str(status)):
+    for hidden in (*_HIDDEN, str(status)):
         assert hidden not in main.replace(said, "")
     assert '<a class="button quiet" href="/jobs?job=a">Back to the page before</a>' in main
     document = browser.get(path, headers={"Accept": "*/*"})
     assert document.headers["content-type"] == "application/problem+json"
-    assert document.json()["title"] in ("UnknownName", "NotFound", "Not Found")
+    assert document.json()["title"] in ("UnknownName", "InvalidInput", "NotFound", "Not Found")
 
 
 def test_a_way_back_leads_to_no_other_server(browser: TestClient) -> None:
@@ -88,12 +97,77 @@ def test_a_part_of_a_page_has_the_same_words(browser: TestClient) -> None:
         ("no job named 'x': framesift jobs list and GET /v1/jobs list them", "no job named 'x'"),
         ("workers 9: at most 4; ask for fewer", "workers 9: at most 4; ask for fewer"),
         ("framesift is away", "framesift is away"),
+        (str(AlreadyExists("job", "x", "give another --name")),
+         "job 'x' already exists: give another name"),
+        ("evaluate split b of dataset d@1: is not there; name another with --evaluate-split: c, d",
+         "evaluate split b of dataset d@1: is not there; name another: c, d"),
+        (("split_given: no source's layout has a field {split}: none of 3 has (framesift source "
+         "show NAME shows it); divide by shares, such as --split train=0.8,validation=0.2"),
+         ("split_given: no source's layout has a field {split}: none of 3 has; divide by shares, "
+         "such as split train=0.8,validation=0.2")),
+        (("model m: is none; expected the name of a training job, which framesift models list "
+         "shows, or the --model-name of scored predictions"),
+         ("model m: is none; expected the name of a training job, or the model name of scored "
+         "predictions")),
+        ("model m: runs code; name the training job that made it, or give --trust-model",
+         "model m: runs code; name the training job that made it, or give your trust in the model"),
+        (("dataset d@1: split x has no frames; name another with --split, or divide it again: "
+         "framesift dataset split d"),
+         "dataset d@1: split x has no frames; name another, or divide it again"),
+        (("backend b: fetches none; stage the dataset first (framesift stage), or leave it where "
+         "it is (--no-stage)"),
+         "backend b: fetches none; stage the dataset first, or leave it where it is"),
+        (str(RemovalRefused("a", 9, 10, 0.1)).partition("; ")[2],
+         "where they are gone for good, have them removed"),
+        ("the token is none: get another one from /login, or by 'framesift token create'; log in",
+         "the token is none: get another one from /login; log in"),
+        ("rank 1 failed: unrecognized arguments: --lst a --classes=b, and 'uv sync --extra x'",
+         "rank 1 failed: unrecognized arguments: --lst a --classes=b, and 'uv sync --extra x'"),
         ("", ""),
     ],
-)
+)  # fmt: skip
 def test_advice_for_programs_is_left_out(message: str, said: str) -> None:
-    """And nothing else of the message."""
+    """And nothing else of the message: reasons stay, and so do the lines of other programs."""
     assert in_plain_words(message) == said
+
+
+def test_errors_of_jobs_and_scans_are_in_plain_words(
+    browser: TestClient, shared_home: Path
+) -> None:
+    """A job's, its tasks', and why it waits; a scan's on each page that shows it."""
+    workspace = open_home(shared_home)
+    with workspace.records.session() as session:
+        source = session.query(Source).one()
+        error = str(RemovalRefused(source.name, 9, 10, 0.1))
+        scan = Scan(source_id=source.id, state="failed", counts={}, error=error)
+        session.add(scan)
+        job = Job(
+            name="unplain", kind="train", backend="local", state="failed", metrics={},
+            error="no cache: framesift cache limit sets one", request={"stages": []},
+            waits="for space; framesift cache unpin makes some", paths={"folder": "", "logs": ""},
+        )  # fmt: skip
+        session.add(job)
+        session.flush()
+        number = scan.id
+        session.add_all(
+            Task(job_id=job.id, position=at, name=f"step-{at}", state="failed", backend="local",
+                 error=f"no frames {at}: GET /v1/frames lists them",
+                 waits=f"for step {at} (framesift jobs list)")
+            for at in range(2)
+        )  # fmt: skip
+    workspace.close()
+    for path in ("/operate", f"/operate/scans/{number}", f"/operate/sources/{source.name}"):
+        text = browser.get(path).text
+        assert "gone for good, have them removed<" in text, path
+        assert "framesift ingest" not in text, path
+    page = browser.get("/jobs/unplain").text
+    for said in ("</strong> no cache<", "no frames 0<", "no frames 1<", "for step 1<",
+                 "Waits for space<"):  # fmt: skip
+        assert said in page, said
+    assert "<small>for space</small>" in browser.get("/jobs").text
+    assert "framesift cache" not in page
+    assert "framesift jobs" not in page
+    assert "GET /v1" not in page
 
 
 def test_times_are_elements_with_the_exact_one() -> None:
@@ -114,6 +188,28 @@ def test_times_are_elements_with_the_exact_one() -> None:
 def test_durations_have_a_unit_for_people(seconds: float, said: str) -> None:
     """Not 1,212,678.6 s."""
     assert duration(seconds) == said
+
+
+def test_times_of_frames_are_of_the_readers_zone_or_say_utc(browser: TestClient) -> None:
+    """On a frame's page those of its tags and file; on Find the ends of a time's range."""
+    made = browser.post("/v1/tags", json={"tag": "seen_at", "type": "timestamp"})
+    assert made.status_code == 201, made.text
+    fkeys = re.findall(r'href="/frames/([^"?]+)', browser.get("/gallery").text)[:2]
+    for fkey, day in zip(fkeys, ("2026-11-21", "2026-11-23"), strict=True):
+        marks = {"fkey": fkey, "tag": "seen_at", "value": f"{day} 14:08:18"}
+        assert browser.post("/marks", data=marks, headers=HERE).status_code == 303
+    page = browser.get(f"/frames/{fkeys[0]}").text
+    assert f"<bdi>{moment('2026-11-21T14:08:18Z')}</bdi>" in page
+    assert re.search(r'>mtime</th><td><time datetime="\d{4}-\d\d-\d\dT[\d:]+Z"', page)
+    assert not re.search(r"<td>(<bdi>)?\d{4}-\d\d-\d\d", page)
+    found = browser.get("/").text
+    facet = found[found.index('data-facet="seen_at ') :].partition('<div class="facet')[0]
+    assert 'placeholder="2026-11-21T14:08:18" aria-label="seen_at at least, UTC"' in facet
+    assert 'aria-label="Highest seen_at, UTC"' in facet
+    assert 'aria-label="seen_at, UTC: 2026-11-21T14:08:18 to 2026-11-23T14:08:18;' in facet
+    assert "<small>UTC</small></div>" in facet
+    other = found[found.index('data-facet="car ') :].partition('<div class="facet')[0]
+    assert "UTC" not in other
 
 
 def test_datasets_are_found_by_a_part_of_their_name(browser: TestClient, shared_home: Path) -> None:

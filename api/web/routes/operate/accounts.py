@@ -10,9 +10,11 @@ from fastapi.responses import Response
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE, OWN_ACCOUNT, READ, Api
-from api.schemas.accounts.tokens import NewToken
+from api.schemas.accounts.tokens import NewToken, TokenBody
 from api.schemas.accounts.users import NewUser
+from api.services.session import Session
 from api.web.forms import Form, form_of, names
+from api.web.narrowed import Holding, Narrowed, narrowed
 from api.web.operate import shown_to
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
@@ -33,9 +35,9 @@ _Number = Annotated[int, Path(ge=1, lt=2**63)]
 
 
 @router.get("/tokens", rule=READ.but(compressed=False))
-def get_tokens_page(request: Request, session: CurrentSession) -> Response:
-    """The caller's tokens; an admin's are everybody's."""
-    context = {"tokens": session.tokens.list(), "made": None}
+def get_tokens_page(request: Request, session: CurrentSession, holding: Holding = "") -> Response:
+    """The caller's tokens, the newest first; an admin's are everybody's."""
+    context = {"tokens": _tokens(session, holding), "made": None}
     return page(request, "operate/tokens.html", context | shown_to(session.caller))
 
 
@@ -50,7 +52,7 @@ async def post_token_page(
 
     def answer() -> Response:
         token = session.tokens.create(body.name, user=body.user, scope=body.scope, days=body.days)
-        values = {"tokens": session.tokens.list(), "made": token}
+        values = {"tokens": _tokens(session), "made": token}
         return page(request, "operate/tokens.html", values | shown_to(session.caller))
 
     return await run_in_threadpool(answer)
@@ -67,9 +69,10 @@ def post_revoke_page(
 
 
 @router.get("/users", rule=ADMIN_READ)
-def get_users_page(request: Request, session: CurrentSession) -> Response:
-    """Every user."""
-    context = {"users": session.users.list(), "roles": _ROLES}
+def get_users_page(request: Request, session: CurrentSession, holding: Holding = "") -> Response:
+    """Users by name."""
+    users = narrowed(session.users.list(), holding, lambda user: user.name)
+    context = {"users": users, "roles": _ROLES}
     return page(request, "operate/users.html", context | shown_to(session.caller))
 
 
@@ -125,6 +128,11 @@ def get_audit_page(
         older = urlencode({name: value for name, value in filters.items() if value})
     context = {"entries": entries[:_ENTRIES], "older": older, "who": who, "outcome": outcome}
     return page(request, "operate/audit.html", context | shown_to(session.caller))
+
+
+def _tokens(session: Session, holding: str = "") -> Narrowed[TokenBody]:
+    newest = session.tokens.list()[::-1]
+    return narrowed(newest, holding, lambda token: f"{token.name}\n{token.user}")
 
 
 def _roles_of(form: Form) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from api.schemas.home_orders import Scan
 from api.schemas.sources import NewSource
 from api.services.session import Session
 from api.web.forms import form_of
+from api.web.narrowed import Holding, narrowed
 from api.web.operate import shown_to
 from api.web.pages import elsewhere, gone_on, page
 from api.web.source_form import frames_path, new_source
@@ -25,16 +26,14 @@ _PROBLEMS = 50
 
 
 @router.get("", rule=READ)
-def get_operate(request: Request, session: CurrentSession) -> Response:
+def get_operate(request: Request, session: CurrentSession, holding: Holding = "") -> Response:
     """Sources and scans; the tokens of those who see rows of collections only."""
     if not session.caller.sees_all:
         return elsewhere("/operate/tokens")
-    scans = session.scans.list(limit=_SCANS)
-    newest: dict[str, Any] = {}
-    for scan in scans:
-        newest.setdefault(scan.source, scan)
     context = {
-        "sources": session.sources.list(), "newest": newest, "scans": scans,
+        "sources": narrowed(session.sources.list(), holding, lambda source: source.name),
+        "newest": {scan.source: scan for scan in session.scans.newest()},
+        "scans": session.scans.list(limit=_SCANS),
         "nameable": session.sources.nameable(), "presets": session.sources.layouts(),
         "file_platforms": ("local", *(one for one in FILE_PLATFORMS if one != "local")),
         "object_platforms": ("S3", *(one for one in OBJECT_PLATFORMS if one != "S3")),

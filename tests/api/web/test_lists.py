@@ -1,0 +1,88 @@
+"""Lists of many: what a page shows of them, and how a part of a name finds the others."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from catalog.accounts import users
+from catalog.records.question_tables import SavedQuestion
+from tests.api.web.large_home import add_many
+from tests.pipeline.homes import open_home
+
+
+@pytest.fixture(scope="module")
+def browser(shared_home: Path) -> Iterator[TestClient]:
+    """A browser at a server of 122 users, 120 tokens, 121 sources, 55 questions of anna's."""
+    workspace = open_home(shared_home)
+    for name in ("otto", "root"):
+        users.add(workspace.records, name, ["datauser"], None)
+    add_many(workspace.records, 120)
+    with workspace.records.session() as session:
+        session.add_all(
+            SavedQuestion(
+                name=f"question-{number:02}", question={"where": "car > 1000"}, frames=1,
+                snapshot=1, shared=number < 50, owner="anna", account="anna's",
+            )
+            for number in range(55)
+        )  # fmt: skip
+    workspace.close()
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "shown", "other"),
+    [
+        ("/operate", "source-00098", "source-00119"),
+        ("/operate/users", "user-00097", "user-00119"),
+        ("/operate/tokens", "token-00020", "token-00019"),
+    ],
+)
+def test_a_page_lists_a_hundred_and_finds_others(
+    browser: TestClient, path: str, shown: str, other: str
+) -> None:
+    """The first sources and users by name, and the newest tokens; a name of none is said."""
+    page = browser.get(path).text
+    listed = page.partition('id="listed"')[2].partition("finds others")[0]
+    assert listed.count('<th scope="row">') == 100
+    assert (shown in listed, other in listed) == (True, False)
+    assert "a part of a name finds others" in page
+    of_other = browser.get(path, params={"holding": other.upper()}).text
+    assert f'value="{other.upper()}"' in of_other
+    rows = of_other.partition('id="listed"')[2].partition("</table>")[0]
+    assert (rows.count('<th scope="row">'), other in rows) == (1, True)
+    assert "a part of a name finds others" not in of_other
+    assert re.search(r"No \w+ has this in", browser.get(path, params={"holding": "zzz"}).text)
+    assert browser.get(path, params={"holding": "z" * 201}).status_code == 422
+
+
+def test_tokens_are_found_by_their_user(browser: TestClient) -> None:
+    """All of otto's, and none of root's."""
+    page = browser.get("/operate/tokens?holding=otto").text
+    assert page.count('<td class="free">otto</td>') == 60
+    assert '<td class="free">root</td>' not in page
+
+
+def test_questions_beyond_the_page_are_found_by_name(browser: TestClient) -> None:
+    """It counts fifty; Find's own list says whose a question is, and which are shared."""
+    form = {"asked": "min.car=1", "name": "mine"}
+    sent = browser.post("/questions", data=form, headers={"Sec-Fetch-Site": "same-origin"})
+    assert sent.status_code == 200, sent.text
+    page = browser.get("/questions").text
+    assert page.count('<th scope="row">') == 50
+    assert ("question-48" in page, "question-49" in page) == (True, False)
+    assert "a part of a name finds others" in page
+    of_other = browser.get("/questions?holding=QUESTION-5").text
+    assert re.findall(r'href="/questions/([^"]+)">', of_other) == [
+        f"question-5{n}" for n in range(5)
+    ]
+    assert "No question has this in its name" in browser.get("/questions?holding=zzz").text
+    found = browser.get("/").text
+    assert '">mine</a> <a' in found
+    assert '">question-00</a> <small>of anna</small> <small>shared</small> <a' in found
