@@ -291,6 +291,7 @@ LIMITED = {
     "/pictures/predictions/{fkey}",
     "/jobs", "/jobs/{name}", "/jobs/{name}/part", "/jobs/{name}/output", "/jobs/{name}/events",
     "/jobs/{name}/frames", "/curves", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
+    "/jobs/{name}/predict",
     "/new-job/datasets", "/new-job/models", "/new-job/plan", "/new-job/estimate",
     "/datasets", "/datasets/{name}", "/datasets/{name}/gaps", "/datasets/{name}/diff",
     "/datasets/{name}/splits", "/datasets/{name}/extensions", "/new-dataset",

@@ -30,6 +30,7 @@ from api.web.run.job_form import (
     AnyBody,
     further_fields,
     new_job,
+    prediction_of,
     settings_again,
     usual_values,
 )
@@ -75,12 +76,15 @@ def get_jobs_page(
     request: Request,
     session: CurrentSession,
     job: Annotated[list[str] | None, Query(description="Jobs side by side.")] = None,
+    before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
 ) -> Response:
-    """Jobs, newest first; those that are named side by side."""
-    jobs = session.jobs.list(limit=_LISTED)
+    """Jobs, newest first, page by page; those that are named side by side."""
+    jobs = session.jobs.list(before=before, limit=_LISTED + 1)
+    older = jobs[_LISTED - 1].number if len(jobs) > _LISTED else None
     compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
     context = {
-        "jobs": jobs, "progress_of": short_progress,
+        "jobs": jobs[:_LISTED], "older": older, "before": before,
+        "progress_of": short_progress,
         "compared": compared.jobs, "rows": compared_rows(compared),
         "differences": _differences(session, compared.jobs),
         "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
@@ -101,7 +105,7 @@ def get_curves(
     return JSONResponse(content, headers=HEADERS)
 
 
-@router.get("/new-job", rule=READ)
+@router.get("/new-job", rule=READ.but(work="statistics"))
 def get_new_job(
     request: Request, session: CurrentSession, dataset: str = "", model: str = "", again: str = ""
 ) -> Response:
@@ -115,6 +119,10 @@ def get_new_job(
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in own)
     question = search.question(session.tags.classes_and_groups())
     models = model_choices(session, chosen=model)
+    frames = 0
+    if search.pairs:
+        counted = session.statistics.facets("camera", question=question, at=search.at)
+        frames = counted.matching
     context = {
         "datasets": dataset_choices(session, chosen=dataset),
         "models": models,
@@ -126,6 +134,7 @@ def get_new_job(
         "backends": session.jobs.backends(),
         "further": {kind: further_fields(kind) for kind in ("train", "validate", "scaling")},
         "asked": search,
+        "frames": frames,
         "described": session.selections.describe(question, at=search.at),
         **_HERE,
     }
@@ -170,13 +179,21 @@ def get_plan(request: Request, session: CurrentSession, dataset: str) -> Respons
 
 @router.get("/new-job/estimate", rule=READ)
 def get_estimate(
-    request: Request, session: CurrentSession, kind: str, dataset: str = ""
+    request: Request,
+    session: CurrentSession,
+    kind: str,
+    dataset: str = "",
+    frames: Annotated[int, Query(ge=0, lt=1 << 53, description="Of a question.")] = 0,
 ) -> Response:
-    """What earlier jobs like a form's say of the time that its job takes: a part of the form."""
+    """What earlier jobs like a form's say of the time that its job takes: a part of the form.
+
+    Of a dataset, or of as many frames as answer the form's question.
+    """
     fields = {name: value.strip() for name, value in request.query_params.items()}
     estimate = None
     with suppress(NotFound):  # the plan beside it says so
-        splits = frames_of_splits(session.datasets.get(dataset)) if dataset else {}
+        splits = {"": frames} if frames else {}
+        splits = frames_of_splits(session.datasets.get(dataset)) if dataset else splits
         estimate = estimated(session, kind, fields, splits)
     return page(request, "_estimate.html", {"estimate": estimate})
 
@@ -303,9 +320,18 @@ def get_cell_frames(
     model = _scored(session, report)
     question = question_path(model, tags, shown) if model else ""
     context["validated"] = validated
-    context["predicts"] = can_predict(session.jobs.get(name).settings)
+    job = session.jobs.get(name)
+    context["predicts"] = can_predict(job.settings)
+    context["prediction"] = _prediction(session, job)
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)
+
+
+@router.post("/jobs/{name}/predict", rule=WRITE)
+def post_predict_page(name: str, session: CurrentSession) -> Response:
+    """Have a validation's model predict the frames that it was validated on; go on to that job."""
+    order = prediction_of(session.jobs.get(name)).order()
+    return elsewhere(_path(session.jobs.submit(order).name))
 
 
 @router.post("/jobs/{name}/scores", rule=WRITE_ALL_ROWS)
@@ -394,6 +420,21 @@ def _output(session: Session, name: str, log: str, find: str) -> dict[str, Any]:
         "found": session.jobs.log_lines(name, log, find) if find else None,
         "plain": without_launcher,
     }  # fmt: skip
+
+
+def _prediction(session: Session, validation: JobBody) -> JobBody | None:
+    """The newest job, done or to come, that predicts what a validation's model was validated on."""
+    same = ("model", "split")
+    return next(
+        (
+            job
+            for job in session.jobs.list(kind="predict", limit=_LISTED)
+            if job.state not in ("failed", "cancelled")
+            and job.dataset == validation.dataset
+            and all(job.settings.get(name) == validation.settings.get(name) for name in same)
+        ),
+        None,
+    )
 
 
 def _look(session: Session, model: str, tags: tuple[str, str]) -> UrlQuestion:

@@ -11,6 +11,7 @@ from api.schemas.jobs import JobBody
 from api.services.session import Session
 from api.web.run.job_form import usual_values
 from framesift.progress import number_of
+from pipeline.runs.run_length import RunLength, run_length
 
 MOST = 10
 """Earlier jobs, the newest that are like the form's, that an estimate rests on."""
@@ -54,6 +55,8 @@ class Estimate:
     """The split; empty for all of the dataset."""
     frames: int
     """Frames of the split."""
+    length: RunLength | None = None
+    """The form's training; None of other jobs, and of a study's several trainings."""
 
     @property
     def rate(self) -> float:
@@ -63,8 +66,16 @@ class Estimate:
     @property
     def seconds(self) -> tuple[float, float, float]:
         """Time of a pass at the median rate, at the highest and at the lowest [s]."""
+        return self._seconds(self.frames)
+
+    @property
+    def training_seconds(self) -> tuple[float, float, float] | None:
+        """Time of all steps of the training, likewise; None where it is no training."""
+        return None if self.length is None else self._seconds(self.length.examples)
+
+    def _seconds(self, frames: int) -> tuple[float, float, float]:
         high, low = max(self.rates), min(self.rates)
-        return self.frames / self.rate, self.frames / high, self.frames / low
+        return frames / self.rate, frames / high, frames / low
 
 
 def frames_of_splits(dataset: DatasetBody) -> dict[str, int]:
@@ -75,7 +86,7 @@ def frames_of_splits(dataset: DatasetBody) -> dict[str, int]:
 def estimated(
     session: Session, kind: str, fields: Mapping[str, str], splits: Mapping[str, int]
 ) -> Estimate | None:
-    """The time of a pass over the form's split; None of a kind that reads none.
+    """The time of a pass over the form's split, and of a training; None of a kind that reads none.
 
     Args:
         kind: Of the form's job.
@@ -96,7 +107,24 @@ def estimated(
         if (rate := _frames_per_s(job)) and _likeness(job, trainings) == wanted
     ][:MOST]
     newest = alike[0][0] if alike else ""
-    return Estimate(wanted, [rate for _, rate in alike], newest, split, splits[split])
+    rates, frames = [rate for _, rate in alike], splits[split]
+    length = _length(fields, frames) if kind == "train" else None
+    return Estimate(wanted, rates, newest, split, frames, length)
+
+
+def _length(fields: Mapping[str, str], frames: int) -> RunLength | None:
+    """The length of the form's training; None where a field is no number that it may have."""
+    names = ("workers", "batch_size", "max_steps", "epochs")
+    filled = {name: fields.get(name) or usual_values("train")[name] for name in names}
+    if not frames or not all(text.isdecimal() and int(text) for text in filled.values() if text):
+        return None
+    numbers = {name: int(text) if text else None for name, text in filled.items()}
+    if numbers["max_steps"] and numbers["epochs"]:  # the order refuses both
+        return None
+    return run_length(
+        frames, numbers["workers"] or 1, numbers["batch_size"] or 1,
+        numbers["max_steps"], numbers["epochs"],
+    )  # fmt: skip
 
 
 def _done(session: Session, kind: str) -> list[JobBody]:

@@ -1,7 +1,10 @@
 // A job's forms: the staging plan of the chosen dataset, and how long earlier jobs like it took.
 "use strict";
 
-const ALIKE = ["kind", "dataset", "split", "model", "backend", "workers", "ranks", "height", "width"];
+const ALIKE = [
+  "kind", "dataset", "split", "model", "backend", "workers", "ranks", "height", "width",
+  "epochs", "max_steps", "batch_size",
+];
 const plans = new Map(); // several forms have one dataset: its plan is asked for once
 
 async function part(path) {
@@ -27,6 +30,11 @@ async function estimate(form) {
   const fields = new FormData(form);
   const asked = new URLSearchParams();
   for (const name of ALIKE) if (fields.get(name)) asked.set(name, fields.get(name));
+  const { frames } = form.querySelector(".estimate").dataset; // of a question, which is no dataset yet
+  if (frames) {
+    asked.delete("dataset");
+    asked.set("frames", frames);
+  }
   const query = asked.toString();
   form.dataset.estimated = query;
   let text = "";
@@ -47,5 +55,12 @@ for (const select of document.querySelectorAll("[data-planned]")) {
   select.form.addEventListener("change", ({ target }) => {
     if (target === select) chosen(select);
     else if (ALIKE.includes(target.name)) estimate(select.form);
+  });
+}
+
+for (const { form } of document.querySelectorAll("form:has([data-frames]) [name=kind]")) {
+  estimate(form);
+  form.addEventListener("change", ({ target }) => {
+    if (ALIKE.includes(target.name)) estimate(form);
   });
 }

@@ -65,6 +65,23 @@ def test_the_list_says_how_far_each_is(browser: TestClient) -> None:
     assert {row_of(listed, f"run-{title.replace(' ', '-')}") for title in odd} == {""}
 
 
+def test_older_jobs_are_a_page_further(browser: TestClient, jobs: EveryJob) -> None:
+    """A hundred, then the rest: each job once, the newest first; before the first there is none."""
+    pages, path = [], "/jobs"
+    while path:
+        text = browser.get(path).text
+        pages.append(re.findall(r'<th scope="row"><a href="/jobs/([^"]+)"', text))
+        older = re.findall(r'href="(/jobs\?before=\d+)">Older<', text)
+        path = older[0] if older else ""
+    assert [len(page) for page in pages] == [100, len(jobs.names) - 100]
+    listed = [name for page in pages for name in page]
+    assert sorted(listed) == sorted(jobs.names)
+    all_jobs = browser.get("/v1/jobs?limit=500", headers={"Accept": "*/*"}).json()["jobs"]
+    assert listed == [job["name"] for job in all_jobs]
+    assert "No older job." in browser.get("/jobs?before=1").text
+    assert "No job yet" not in browser.get("/jobs?before=1").text
+
+
 @pytest.mark.wide
 def test_jobs_beside_each_other(browser: TestClient, jobs: EveryJob) -> None:
     """Jobs of each kind are compared, and their curves drawn, as far as they have numbers."""

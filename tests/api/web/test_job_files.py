@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.web.moments import duration
 from api.web.run.differences import of_comparison
 from api.web.run.log_lines import without_launcher
 from api.web.run.report_figures import calibration_of, sizes_of
@@ -201,6 +202,17 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     assert f"split train ({frames} frames): about {2 * frames:.0f} s, by one earlier job" in one
     assert "(small_unet at 240x152, 2 processes, backend local): 0.5 frames a second" in one
     assert 'href="/jobs/first"' in one
+    # All of a training: its epochs, its steps, or the usual length; not of fields that go wrong.
+    for length, steps in (("&epochs=3", -(-3 * frames // 10)), ("&max_steps=7", 7), ("", 300)):
+        told = shown(browser, f"{asked}&batch_size=5{length}")
+        times = f"{steps:,} steps, {10 * steps:,} frames, each as often as it comes)"
+        assert f"{times}: about {duration(20 * steps)}, without its start" in told, length
+    for wrong in ("&epochs=3&max_steps=7", "&epochs=0", "&batch_size=x", "&max_steps=-1"):
+        assert "All of the training" not in shown(browser, asked + wrong), wrong
+    of_question = shown(browser, "/new-job/estimate?kind=train&frames=40&workers=2&epochs=1")
+    assert f"Once over the dataset (40 frames): about {duration(80)}" in of_question
+    study = shown(browser, asked.replace("train", "scaling") + "&epochs=3&ranks=2")
+    assert ("Once over split train" in study, "All of the training" in study) == (True, False)
     for other in ("&height=64", "&backend=slurm", "&model=deeplabv3plus_resnet50", "&workers=4"):
         none = shown(browser, asked + other)
         assert "No earlier job here is like it" in none, other

@@ -133,7 +133,7 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert (
         len(re.findall(r'<img class="over" src="/pictures/overlays/[^"]*classes=car"', cell)) == 3
     )
-    assert "Predict these frames with" in cell
+    assert "Predict this validation's frames with first" in cell
     assert "confusion%28" not in cell
 
     # From the third frame on, of which the catalog lacks none: a part of the page.
@@ -211,7 +211,14 @@ def test_the_form_asks_machines_and_saves_a_question(browser: TestClient) -> Non
     assert "training" in dry.text
     form = shown(browser, "/new-job?min.car=1000")
     assert 'name="asked" value="min.car=1000"' in form
-    assert "at least 1,000 car pixels" in form
+    found = shown(browser, "/?min.car=1000")
+    (count,) = re.findall(r'id="matching"[^>]*>([\d,]+)<', found)
+    told = rf"at least 1,000 car pixels[^<]*: <strong>{count}</strong> frames? now\."
+    assert re.search(told, form)
+    assert f'data-frames="{count}"' in form
+    assert 'href="/new-job?min.car=1000">Train on them' in found
+    for path in ("/", "/?sort=car"):  # without a condition the form would ask for a dataset
+        assert "Train on them" not in shown(browser, path), path
     asked = {"kind": "validate", "model": "none", "asked": "min.car=1000", "dataset": "cars"}
     assert browser.post("/new-job", data=asked, headers=HERE).status_code == 404
     asked = {"kind": "train", "asked": "min.car=many", "dataset": "cars"}

@@ -206,6 +206,19 @@ def test_every_setting_of_a_request_has_a_field(
         assert fields.count(elsewhere.get(field.name, field.name)) == 1, field.name
 
 
+@pytest.mark.parametrize("kind", ["train", "validate", "scaling", "preflight"])
+def test_an_empty_field_says_what_the_job_then_has(browser: TestClient, kind: str) -> None:
+    """Each field of resources and of further settings has a value, or words in its place."""
+    title = rf'aria-labelledby="{kind}-title".*?</form>'
+    form = re.search(title, browser.get("/new-job").text, re.S)
+    assert form
+    folded = "".join(re.findall(r"<details>.*?</details>", form[0], re.S))
+    fields = [one for one in re.findall(r"<input [^>]*>", folded) if "checkbox" not in one]
+    assert len(fields) > 8
+    assert [one for one in fields if not re.search(r'(value|placeholder)="[^"]', one)] == []
+    assert 'name="wall_minutes" inputmode="numeric" placeholder="no limit but' in folded
+
+
 def test_what_is_sent_arrives() -> None:
     """As the order that REST would make of it; what is empty is left to its default."""
     training = {
