@@ -77,8 +77,9 @@ def test_scenes_are_searched_as_one_types(served: Served, tab: Page) -> None:
     expect(tab.locator("#matching")).to_have_text("2")
     expect(tab).to_have_url(re.compile("holding.scene=SCENE_0123.*scene=scene_01231"))
     expect(tab.locator('[name="scene"]:focus')).to_have_value("scene_01231")
-    tab.keyboard.press("ArrowUp")
-    tab.keyboard.press("ArrowUp")
+    # The list comes anew, what is ticked first: from its second place that is one key more.
+    for _ in range(3):
+        tab.keyboard.press("ArrowUp")
     expect(field).to_be_focused()
 
     # What is ticked stays in the list, whatever else is searched for.
