@@ -424,7 +424,7 @@ def _output(session: Session, name: str, log: str, find: str) -> dict[str, Any]:
 
 def _prediction(session: Session, validation: JobBody) -> JobBody | None:
     """The newest job, done or to come, that predicts what a validation's model was validated on."""
-    same = ("model", "split")
+    same = ("model", "model_name", "split")  # a network in an ONNX file has a name alone
     return next(
         (
             job
