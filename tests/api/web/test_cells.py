@@ -79,21 +79,41 @@ def test_a_prediction_is_offered_once(
     home: Path, browser: TestClient, state: str, split: str, is_told: bool, is_offered: bool
 ) -> None:
     """Not where one of the same frames is done or runs, which has its link; again after a fault."""
-    folder = home / "jobs" / "p-1"
+    record_prediction(home, state, {"model": "first", "split": split})
+    cell = browser.get(CELL).text
+    assert ('<a href="/jobs/p-1">p-1</a> predicts these frames' in cell) is is_told
+    assert (FORM in cell) is is_offered
+
+
+@pytest.mark.parametrize(("network", "is_offered"), [("net", False), ("net-2", True)])
+def test_networks_in_onnx_files_are_told_apart(
+    home: Path, browser: TestClient, network: str, is_offered: bool
+) -> None:
+    """By their names: neither is a training's."""
+    workspace = open_home(home)
+    settings = {"onnx": "/net.onnx", "model_name": "net", "split": "train"}
+    with workspace.records.session() as session:
+        session.query(Job).filter_by(name="v-first").update(
+            {"request": {"stages": [], "settings": settings}}
+        )
+    workspace.close()
+    record_prediction(home, "done", settings | {"model_name": network})
+    assert (FORM in browser.get(CELL).text) is is_offered
+
+
+def record_prediction(home: Path, state: str, settings: dict[str, str]) -> None:
+    """The job p-1, of the dataset that is validated."""
     workspace = open_home(home)
     dataset = recorded_dataset(workspace.records, "city")
     with workspace.records.session() as session:
         session.add(
             Job(
                 name="p-1", kind="predict", backend="local", state=state, error="", metrics={},
-                request={"stages": [], "settings": {"model": "first", "split": split}},
-                dataset_id=dataset.id, paths={"folder": str(folder)},
+                request={"stages": [], "settings": settings}, dataset_id=dataset.id,
+                paths={"folder": str(home / "jobs" / "p-1")},
             )
         )  # fmt: skip
     workspace.close()
-    cell = browser.get(CELL).text
-    assert ('<a href="/jobs/p-1">p-1</a> predicts these frames' in cell) is is_told
-    assert (FORM in cell) is is_offered
 
 
 def test_only_a_model_that_is_here_predicts(home: Path, browser: TestClient) -> None:
