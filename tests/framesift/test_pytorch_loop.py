@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +105,14 @@ def test_the_page_s_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     with serving(home) as (url, _):
         page = httpx.get(f"{url}/jobs/first-scores", timeout=60).text
-        links = [unescape(link) for link in re.findall(r'href="(/jobs/[^"]*/frames\?[^"]*)"', page)]
-        (link,) = [one for one in links if one.endswith("truth=Car&predicted=Building")]
-        assert link in PAGE
-        cell = httpx.get(f"{url}{link}", timeout=60).text
-    most = sorted(cars, key=lambda name: -cars[name])[0]
-    assert most in cell
+        places = [scored["classes"].index(name) for name in ("Car", "Building")]
+        linked = "/jobs/first-scores/frames?cell={}.{}".format(*places)
+        assert f'href="{linked}"' in page
+        named = "/jobs/first-scores/frames?truth=Car&predicted=Building"
+        assert named in PAGE
+        most = max(cars, key=lambda name: cars[name])
+        for path in (linked, named):
+            assert most in httpx.get(f"{url}{path}", timeout=60).text
     (improved,) = run("improve")
     assert "drives@2: 60 frames more" in improved
     run("second")
