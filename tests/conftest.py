@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -45,6 +46,9 @@ settings.load_profile("tests")
 make_passwords_cheap()
 wait_for_providers()
 set_engine_threads(usual_engine_threads())
+# A shell starts what runs in its background with Ctrl-C ignored, and the commands that tests
+# interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
 # A client reads all authorities' certificates, 25 ms of CPU: all clients of a worker share them.
