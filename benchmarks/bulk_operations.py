@@ -19,7 +19,7 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
-from benchmarks.catalog_scale import CLASS_LIST, FRAMES_PER_COMMIT, load_frames
+from benchmarks.catalog_scale import CLASS_LIST, FRAMES_PER_COMMIT, fill_home
 from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.labels.class_list import ClassList
@@ -70,7 +70,8 @@ def _make_home(folder: Path, frames: int) -> None:
         class_list=class_list.to_json(),
     )  # fmt: skip
     add_source(workspace.records, source)
-    load_frames(workspace.whole_catalog, list(class_list.tags), frames)
+    names = dict(zip(class_list.tags, class_list.classes, strict=True))
+    fill_home(workspace, names, frames)
     workspace.close()
 
 

@@ -16,15 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from api.workspace import Workspace
 from catalog.lake.snapshots import log
 from catalog.maintenance.check import check
 from catalog.maintenance.compaction import compact
 from catalog.maintenance.snapshot_diff import diff
+from catalog.records.tag_definitions import define_class_tags
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
@@ -126,6 +128,16 @@ def load_frames(store: CatalogStore, tags: list[str], frames: int) -> str:
             for statement in _statements(tags, start, stop):
                 connection.execute(statement)
     return f"{_disk_mb(store):,.1f} MB in Parquet"
+
+
+def fill_home(workspace: Workspace, names: Mapping[str, str], frames: int) -> None:
+    """Put drawn frames into a home, which knows the names of their classes as after a scan.
+
+    Args:
+        names: Class name of each class tag.
+    """
+    define_class_tags(workspace.records, dict(names))
+    load_frames(workspace.whole_catalog, [*names], frames)
 
 
 def _disk_mb(store: CatalogStore) -> float:

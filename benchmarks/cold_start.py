@@ -26,7 +26,7 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.catalog_scale import CLASS_LIST, load_frames
+from benchmarks.catalog_scale import CLASS_LIST, fill_home
 from ingest.labels.class_list import ClassList
 from tests.api.servers import FRAMESIFT, environment
 from tests.ingest.s3_server import free_port
@@ -65,9 +65,10 @@ def main() -> None:
         if options.home:
             shutil.copytree(options.home, home)
         else:
-            tags = list(ClassList.from_colours(json.loads(CLASS_LIST.read_bytes())).tags)
+            classes = ClassList.from_colours(json.loads(CLASS_LIST.read_bytes()))
             workspace = open_home(home)
-            load_frames(workspace.whole_catalog, tags, options.frames)
+            names = dict(zip(classes.tags, classes.classes, strict=True))
+            fill_home(workspace, names, options.frames)
             workspace.close()
         figures: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in programs}
         for _ in range(options.rounds):

@@ -20,7 +20,7 @@ from pathlib import Path
 from api.services.session import Session
 from api.settings import Settings
 from api.workspace import Workspace
-from benchmarks.catalog_scale import load_frames
+from benchmarks.catalog_scale import fill_home
 from catalog.frames import duplicates
 from catalog.lake.schema import CLASS_PIXELS
 from catalog.lake.snapshots import log
@@ -110,7 +110,7 @@ def _cpu_s() -> float:
 
 
 def _frames(home: Workspace, frames: int, classes: int = 38) -> None:
-    load_frames(home.whole_catalog, [f"class{number}" for number in range(classes)], frames)
+    fill_home(home, {f"class{number}": f"Class {number}" for number in range(classes)}, frames)
 
 
 def _scenes(home: Workspace, scenes: int) -> None:

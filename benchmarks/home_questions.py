@@ -26,9 +26,8 @@ from statistics import median
 
 from api.settings import Settings
 from api.workspace import Workspace
-from benchmarks.catalog_scale import CLASS_LIST, load_frames
+from benchmarks.catalog_scale import CLASS_LIST, fill_home
 from benchmarks.query_statements import SHARE, SIX_TABLES
-from catalog.records.tag_definitions import define_class_tags
 from ingest.labels.class_list import ClassList
 
 _BY_HAND = """
@@ -219,8 +218,7 @@ def _made(home: Path, classes: ClassList, frames: int) -> Path:
     """A new home with drawn frames."""
     workspace = Workspace(Settings(home=home, compact_files=0), on_making=lambda _: None)
     names = dict(zip(classes.tags, classes.classes, strict=True))
-    define_class_tags(workspace.records, names)
-    load_frames(workspace.whole_catalog, [*names], frames)
+    fill_home(workspace, names, frames)
     return home
 
 
