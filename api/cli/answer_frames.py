@@ -66,16 +66,15 @@ def batches_of(
     return schema, pa.Table.from_pylist(frames, schema).to_batches()
 
 
-def json_of(answer: Answer, columns: Sequence[str]) -> Iterator[str]:
-    """The answer as one JSON document; some columns of the frames, or all where none is named."""
+def json_of(answer: Answer, columns: Sequence[str]) -> Iterator[bytes]:
+    """One JSON document in UTF-8; some columns of the frames, or all where none is named."""
     if _of_home(answer):
         from query.run.result_format import indented_json
 
-        pieces = indented_json(answer.about, "frames", answer.rows.batches(columns))
-        yield from (piece.decode() for piece in pieces)
+        yield from indented_json(answer.about, "frames", answer.rows.batches(columns))
         return
     body: Mapping[str, Any] = answer.document
     if columns:
         frames = [{name: frame[name] for name in columns} for frame in body["frames"]]
         body = {**body, "frames": frames}
-    yield json.dumps(body, indent=2, ensure_ascii=False, default=document)
+    yield json.dumps(body, indent=2, ensure_ascii=False, default=document).encode()

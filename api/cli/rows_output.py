@@ -56,7 +56,7 @@ def emit_rows(
             file.writelines(chunks)
         return
     for chunk in chunks:
-        emit_text(chunk.decode())
+        emit_text(chunk)
     if format_ == "json":
         emit_text("\n")
 

@@ -114,10 +114,18 @@ def stderr_console() -> "Console":
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-def emit_text(text: str, *, err: bool = False, end: str = "") -> None:
-    """Print what programs read, to the character; on a terminal, what acts there is shown."""
+def emit_text(text: str | bytes, *, err: bool = False, end: str = "") -> None:
+    """Print what programs read; on a terminal, what acts there is shown.
+
+    Args:
+        text: In UTF-8, it is printed to the character; a text loses what would colour a terminal,
+            where it goes to none.
+    """
     stream = stderr if err else stdout
-    typer.echo((visible_lines(text) if stream.is_terminal else text) + end, nl=False, err=err)
+    if stream.is_terminal:
+        text = visible_lines(text.decode() if isinstance(text, bytes) else text)
+    data = text + end if isinstance(text, str) else text + end.encode()
+    typer.echo(data, nl=False, err=err)
 
 
 def emit_json(data: object) -> None:

@@ -154,14 +154,20 @@ import contextlib, io, json, sys
 from api.cli.main import main
 ended = []
 for arguments in json.loads(sys.argv[1]):
-    out, err, status = io.StringIO(), io.StringIO(), 0
+    # As a pipe: bytes go there, too.
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    status = 0
     sys.argv = ["framesift", *arguments]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main()
         except SystemExit as stop:
             status = stop.code or 0
-    ended.append([status, out.getvalue(), err.getvalue()])
+    printed = []
+    for stream in (out, err):
+        stream.flush()
+        printed.append(stream.buffer.getvalue().decode())
+    ended.append([status, *printed])
 print(json.dumps(ended))
 """
 

@@ -78,3 +78,10 @@ def test_what_is_no_terminal_gets_what_rich_prints(
     rich.print(terminal._seen(text), "b")
     rich.out(terminal._seen(text), "c", sep="\n", style="bold", highlight=False)
     assert written.getvalue() == drawn.getvalue()
+
+
+def test_bytes_are_printed_to_the_character(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A text loses its colours, as typer prints it; rows and exports keep every name as it is."""
+    terminal.emit_text("a\x1b[31mb", end="\n")
+    terminal.emit_text("a\x1b[31m日".encode(), end="\n")
+    assert capfdbinary.readouterr().out == b"ab\na\x1b[31m" + "日\n".encode()

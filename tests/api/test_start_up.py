@@ -52,13 +52,14 @@ import contextlib, io, json, sys
 from api.cli.main import main
 seen = []
 for arguments in json.loads(sys.argv[1]):
-    sys.argv, status, out, err = ["framesift", *arguments], 0, io.StringIO(), io.StringIO()
+    sys.argv, status = ["framesift", *arguments], 0
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main()
         except SystemExit as stop:
             status = stop.code or 0
-    assert status == 0, (arguments, out.getvalue(), err.getvalue())
+    assert status == 0, (arguments, out.buffer.getvalue(), err.buffer.getvalue())
     seen.append(list(sys.modules))
 print(json.dumps(seen))
 """

@@ -306,8 +306,8 @@ def export(
     rest = b""
     for chunk in datasets.exported(name, form, split=split, with_labels=with_labels):
         lines, newline, rest = (rest + chunk).rpartition(b"\n")
-        emit_text((lines + newline).decode())
-    emit_text(rest.decode())
+        emit_text(lines + newline)
+    emit_text(rest)
 
 
 def _export_for_training(
