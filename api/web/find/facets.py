@@ -20,7 +20,11 @@ MOST_VALUES = 60
 """Values of a text that are shown; those ticked, or left out, are shown always."""
 
 _DRAWN = 40
-"""Classes whose histogram is drawn, of those that most frames have; and of those chosen."""
+"""Classes whose histogram is drawn, of those that most frames have; and of those chosen. As much of
+a page is for other tags, the first ones and those chosen: a histogram each, or some values."""
+
+_VALUES_OF_ONE = 15
+"""Values of a text that take as much of a page as a histogram."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Shown:
     pinned: bool = False
     """Whether it stands before the others."""
     folded: bool = False
-    """Whether its histogram is left out: there are more classes than a page draws."""
+    """Whether its histogram or values are left out: there are more tags than a page draws."""
     asked: bool = False
     """Whether the question has a condition on it."""
     holding: str = ""
@@ -99,6 +103,11 @@ class Groups:
     classes: tuple[Shown, ...]
     tags: tuple[Shown, ...]
     absent: tuple[str, ...]
+
+    @property
+    def folded_tags(self) -> frozenset[str]:
+        """The tags, but those of classes, that are folded."""
+        return frozenset(facet.tag for facet in self.tags if facet.folded)
 
     @property
     def every(self) -> tuple[Shown, ...]:
@@ -247,14 +256,30 @@ def _tells_apart(facet: Facet) -> bool:
 
 
 def _folded(report: FacetReport, search: UrlQuestion, classes: Collection[str]) -> set[str]:
-    """Tags of the classes whose histograms are left out."""
+    """Tags whose histograms or values are left out."""
     pins = set(search.all("pin"))
     of_classes = [facet for facet in report.facets if facet.tag in classes]
-    asked = [facet.tag for facet in of_classes if facet.asked]
-    chosen = [*asked, *(facet.tag for facet in of_classes if facet.tag in pins)]
-    frequent = sorted(of_classes, key=_frames_with, reverse=True)[:_DRAWN]
-    drawn = {*[*dict.fromkeys(chosen)][:_DRAWN], *(facet.tag for facet in frequent)}
-    return {facet.tag for facet in of_classes} - drawn
+    others = [facet for facet in report.facets if facet.tag not in {*classes, *_PLAIN}]
+    frequent = sorted(of_classes, key=_frames_with, reverse=True)
+    # What a text is asked for stands in its values alone: these are never left out.
+    drawn = {facet.tag for facet in others if facet.asked}
+    asked = [facet for facet in of_classes if facet.asked]
+    drawn.update(_fitting([*asked, *(facet for facet in of_classes if facet.tag in pins)]))
+    drawn.update(_fitting(frequent))
+    drawn.update(_fitting([facet for facet in others if facet.tag in pins]))
+    drawn.update(_fitting([facet for facet in others if _tells_apart(facet)]))
+    return {facet.tag for facet in (*of_classes, *others)} - drawn
+
+
+def _fitting(facets: Sequence[Facet]) -> Iterator[str]:
+    """The tags of the first facets, as many as a page has place for, each once."""
+    place: float = _DRAWN
+    for tag, facet in {facet.tag: facet for facet in facets}.items():
+        values = min(len(facet.bins), MOST_VALUES) if facet.scale == "categories" else 0
+        place -= max(1, values / _VALUES_OF_ONE)
+        if place < 0:
+            return
+        yield tag
 
 
 def _frames_with(facet: Facet) -> int:

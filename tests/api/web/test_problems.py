@@ -246,6 +246,10 @@ def _facets(classes: int) -> FacetReport:
         )
         for number in range(classes)
     )  # fmt: skip
+    return _report(facets)
+
+
+def _report(facets: tuple[Facet, ...]) -> FacetReport:
     return FacetReport(snapshot=1, frames=20_000, matching=20_000, in_memory=True, facets=facets)
 
 
@@ -260,6 +264,45 @@ def test_of_150_classes_the_most_frequent_are_drawn() -> None:
     assert drawn == tags[:40]
     assert len(groups.classes) == 149
     assert len(groups.every) == 41
+
+
+def _tags(tag: str, many: int, *, values: int = 0) -> Iterator[Facet]:
+    """Facets of as many tags: of numbers, or of texts with so many values."""
+    edges, bins, counts = _facets(1).facets[0].edges, _facets(1).facets[0].bins, tuple(range(25))
+    if values:
+        bins = tuple(Bin(kind="value", value=f"value {value}") for value in range(values))
+        edges, counts = (), tuple(range(values))
+    for number in range(many):
+        yield Facet(
+            tag=f"{tag}_{number}", type="VARCHAR" if values else "DOUBLE",
+            scale="categories" if values else "linear", edges=edges, bins=bins,
+            name=f"{tag}_{number}", asked=tag == "asked", of_all=counts, counts=counts,
+        )  # fmt: skip
+
+
+def test_of_many_own_tags_the_first_are_drawn() -> None:
+    """Lists of values take more place; what is pinned and what is asked for is drawn beside."""
+    own = [*_tags("asked", 50), *_tags("speed", 500), *_tags("weather", 20, values=300)]
+    of_classes = _facets(3).facets
+    classes = [facet.tag for facet in of_classes]
+    search = UrlQuestion.of([("pin", "weather_19")])
+    groups = groups_of(_report((*of_classes, *own)), search, classes)
+    assert [facet.tag for facet in groups.pinned] == ["weather_19"]
+    drawn = [facet.tag for facet in groups.tags if not facet.folded]
+    assert drawn == [f"asked_{number}" for number in range(50)]
+    assert len(groups.tags) == 569
+    assert groups.folded_tags == {facet.tag for facet in groups.tags} - {*drawn}
+
+    groups = groups_of(_report((*of_classes, *own[50:])), search, classes)
+    assert not groups.classes[2].folded
+    drawn = [facet.tag for facet in groups.tags if not facet.folded]
+    assert drawn == [f"speed_{number}" for number in range(40)]
+
+    many_values = _report((*_tags("place", 20, values=300), *_tags("hour", 9)))
+    groups = groups_of(many_values, UrlQuestion.of([]), [])
+    assert [facet.tag for facet in groups.tags if not facet.folded] == [
+        f"place_{number}" for number in range(10)
+    ]
 
 
 def test_a_matrix_of_150_classes_shows_those_with_most_errors() -> None:
