@@ -20,11 +20,13 @@ MOST_VALUES = 60
 """Values of a text that are shown; those ticked, or left out, are shown always."""
 
 _DRAWN = 40
-"""Classes whose histogram is drawn, of those that most frames have; and of those chosen. As much of
-a page is for other tags, the first ones and those chosen: a histogram each, or some values."""
+"""Classes whose histogram is drawn, of those that most frames have; and of those chosen."""
+
+_DRAWN_TAGS = 30
+"""So many histograms of other tags are drawn, of the first ones and of those pinned."""
 
 _VALUES_OF_ONE = 15
-"""Values of a text that take as much of a page as a histogram."""
+"""So many values of a text take as much of a page as a histogram."""
 
 
 @dataclass(frozen=True)
@@ -264,16 +266,17 @@ def _folded(report: FacetReport, search: UrlQuestion, classes: Collection[str]) 
     # What a text is asked for stands in its values alone: these are never left out.
     drawn = {facet.tag for facet in others if facet.asked}
     asked = [facet for facet in of_classes if facet.asked]
-    drawn.update(_fitting([*asked, *(facet for facet in of_classes if facet.tag in pins)]))
-    drawn.update(_fitting(frequent))
-    drawn.update(_fitting([facet for facet in others if facet.tag in pins]))
-    drawn.update(_fitting([facet for facet in others if _tells_apart(facet)]))
+    pinned = [facet for facet in of_classes if facet.tag in pins]
+    drawn.update(_fitting([*asked, *pinned], _DRAWN))
+    drawn.update(_fitting(frequent, _DRAWN))
+    drawn.update(_fitting([facet for facet in others if facet.tag in pins], _DRAWN_TAGS))
+    drawn.update(_fitting([facet for facet in others if _tells_apart(facet)], _DRAWN_TAGS))
     return {facet.tag for facet in (*of_classes, *others)} - drawn
 
 
-def _fitting(facets: Sequence[Facet]) -> Iterator[str]:
-    """The tags of the first facets, as many as a page has place for, each once."""
-    place: float = _DRAWN
+def _fitting(facets: Sequence[Facet], histograms: int) -> Iterator[str]:
+    """The tags of the first facets, each once, in the place of so many histograms."""
+    place: float = histograms
     for tag, facet in {facet.tag: facet for facet in facets}.items():
         values = min(len(facet.bins), MOST_VALUES) if facet.scale == "categories" else 0
         place -= max(1, values / _VALUES_OF_ONE)

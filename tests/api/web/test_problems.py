@@ -296,12 +296,12 @@ def test_of_many_own_tags_the_first_are_drawn() -> None:
     groups = groups_of(_report((*of_classes, *own[50:])), search, classes)
     assert not groups.classes[2].folded
     drawn = [facet.tag for facet in groups.tags if not facet.folded]
-    assert drawn == [f"speed_{number}" for number in range(40)]
+    assert drawn == [f"speed_{number}" for number in range(30)]
 
     many_values = _report((*_tags("place", 20, values=300), *_tags("hour", 9)))
     groups = groups_of(many_values, UrlQuestion.of([]), [])
     assert [facet.tag for facet in groups.tags if not facet.folded] == [
-        f"place_{number}" for number in range(10)
+        f"place_{number}" for number in range(7)
     ]
 
 
