@@ -231,7 +231,8 @@ class Client:
 
         Args:
             model: The newest by this one.
-            job: The one that this prediction job made; with neither the newest of the frame.
+            job: The one that this prediction job made, or, of another program's predictions, that
+                this validation scored; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
             classes: Only these, by tag or name; all when None. Of errors, those of the label.
             taken_for: Of errors: only pixels that the model took for these; all when None.

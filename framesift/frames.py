@@ -116,7 +116,8 @@ class Frame(Record):
 
         Args:
             model: The newest by this one.
-            job: The one that this prediction job made; with neither the newest of the frame.
+            job: The one that this prediction job made, or, of another program's predictions, that
+                this validation scored; with neither the newest of the frame.
             errors: In its place the pixels of another class than the label.
             classes: As of `overlay`; of errors, those of the label.
             taken_for: Of errors: only pixels that the model took for these classes, by tag or name;

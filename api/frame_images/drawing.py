@@ -116,6 +116,11 @@ def decoded_prediction(png: bytes, key: str) -> UInt8:
     return values.astype(np.uint8)
 
 
+def decoded_by(decode: Callable[[bytes], UInt8], png: bytes, key: str) -> UInt8:
+    """The (H, W) uint8 class ids that a function decodes of a PNG; raises as `decoded_png`."""
+    return _decoded(png, key, decode)
+
+
 def _png_size(png: bytes) -> tuple[int, int]:
     header = read_header(png)
     return header.width, header.height

@@ -1,22 +1,29 @@
-"""Predictions of a frame: pictures of prediction jobs, and where they differ from labels."""
+"""Predictions of a frame: pictures of prediction jobs, and where they differ from labels.
+
+Of predictions that another program made the validation that scored them stands for such a job.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL.Image import Image
 
 from api.frame_images.drawing import (
     Look,
+    UInt8,
     decoded_ids,
     decoded_image,
     decoded_png,
     decoded_prediction,
     draw_differences,
 )
+from api.frame_images.given_predictions import OF_JOB, GivenPredictions
 from api.frame_images.made_image import MadeImage
 from api.frame_images.pictures import both_files, class_ids_of, image_file, made_blend
 from api.frame_images.source_file import SourceFile, open_file
@@ -52,11 +59,16 @@ class Prediction:
     model: str
     """Of its model."""
     picture: str
-    """Path of the class-coloured picture below the job's results."""
+    """Path of the class-coloured picture below the job's results; empty of a validation."""
     uncertainty: float | None
     """Of the frame, 0 to 1; None where its network gives class ids alone."""
     margin: float | None
     """Distance of the two largest probabilities, 0 to 1; None likewise."""
+
+    @property
+    def layer(self) -> str:
+        """What stands for it in what lies over a picture: the model, or the job that scored it."""
+        return self.model if self.picture else f"{OF_JOB}{self.job}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ class PredictionChoice:
     model: str | None = None
     """The newest by this one."""
     job: str | None = None
-    """The one of this job; with neither the newest of the frame."""
+    """The one that this job made, or scored; with neither the newest of the frame."""
     errors: bool = False
     """Draw where it differs from the label in its place."""
     alpha: float = 0.5
@@ -88,19 +100,20 @@ def made_prediction(
     job = choice.job or _newest_job(workspace, fkey, choice.model)
     if choice.job and choice.model:
         raise InvalidInput(f"model {choice.model}, job {choice.job}: give one of them")
-    files = prediction_files(workspace, fkey, job, with_label=choice.errors)
+    decoding, files = _prediction_files(workspace, fkey, job, with_label=choice.errors)
     if choice.errors:
-        return made_differences(workspace, files, job, look, choice.classes, choice.taken_for)
+        return _made_differences(decoding, files, look, choice.classes, choice.taken_for)
     if choice.taken_for is not None:
         raise InvalidInput("taken_for: it says which errors are drawn; ask for errors=true with it")
     source = files[0].source
     class_list = ClassList.from_json(source.class_list)
     only = class_ids_of(class_list, choice.classes)
     if only is not None:
-        only = _in_model(only, _class_of_label(workspace, job, source.name, class_list))
+        only = _in_model(only, decoding.class_of_label(class_list, source.name))
     return made_blend(
-        (files[0], files[-1]), look, choice.alpha, only, decoded_png, decoded_prediction
-    )
+        (files[0], files[-1]), look, choice.alpha, only, decoding.picture, decoding.ids,
+        what=decoding.what,
+    )  # fmt: skip
 
 
 def _newest_job(workspace: Workspace, fkey: str, model: str | None) -> str:
@@ -156,33 +169,95 @@ def _by_turns(jobs: Sequence[Job]) -> Iterator[Job]:
         yield from filter(None, turn)
 
 
-def prediction_files(
+def scored_predictions(workspace: Workspace, job: str) -> GivenPredictions | None:
+    """The predictions of another program that a validation scored; None where it did not.
+
+    Raises:
+        NotFound: There is no such job.
+        BadFile: Their description is damaged.
+    """
+    return GivenPredictions.of(recorded_job(workspace.records, job))
+
+
+def scored_prediction(workspace: Workspace, fkey: str, job: str) -> Prediction | None:
+    """The prediction of a frame that a validation scored; None where it is not there now."""
+    try:
+        given = scored_predictions(workspace, job)
+        there = given is not None and fkey in given.there(workspace, [fkey])
+    except FramesiftError:
+        return None
+    return Prediction(job, given.given.model, "", None, None) if given and there else None
+
+
+class _Decoding(Protocol):
+    """How a job's predictions are read."""
+
+    @property
+    def what(self) -> str:
+        """Another text wherever another class comes out."""
+
+    def ids(self, png: bytes, key: str, /) -> UInt8:
+        """A prediction (H, W) uint8 [the model's class id]."""
+
+    def picture(self, png: bytes, key: str, /) -> Image:
+        """A prediction in colours, in mode RGB."""
+
+    def class_of_label(self, class_list: ClassList, source: str, /) -> list[int | None]:
+        """For each class of a source's labels the model's; None where the model ignores it."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How the pictures of a prediction job are read."""
+
+    job: Job
+
+    @property
+    def what(self) -> str:
+        return ""
+
+    def ids(self, png: bytes, key: str) -> UInt8:
+        return decoded_prediction(png, key)
+
+    def picture(self, png: bytes, key: str) -> Image:
+        return decoded_png(png, key)
+
+    def class_of_label(self, class_list: ClassList, source: str) -> list[int | None]:
+        return _class_of_label(self.job, source, class_list)
+
+
+def _prediction_files(
     workspace: Workspace, fkey: str, job: str, *, with_label: bool
-) -> list[SourceFile]:
-    """A frame's camera image, its label if wanted, and the picture that a job made of it.
+) -> tuple[_Decoding, list[SourceFile]]:
+    """A frame's camera image, its label if wanted, and a job's prediction of it, and its decoding.
 
     Raises:
         NotFound: There is no such frame or job, the job did not predict the frame, or a file is
             gone.
     """
-    record = _job(workspace, job)
+    record = recorded_job(workspace.records, job)
+    files = [*both_files(workspace, fkey)] if with_label else [image_file(workspace, fkey)]
+    given = GivenPredictions.of(record)
+    if given is not None:
+        return given.classes(workspace), [*files, given.file(workspace, fkey)]
+    if record.kind != "predict" or record.state != "done":
+        raise NotFound("prediction", job, f"the job is of kind {record.kind}, and {record.state}")
     prediction = _of_job(record, fkey)
     if prediction is None:
         raise NotFound("prediction", fkey, f"job {record.name} made none of this frame")
-    files = [*both_files(workspace, fkey)] if with_label else [image_file(workspace, fkey)]
     source = files[0].source
     results = Source(
         name=record.name, uri=str(JobPaths(Path(record.paths["folder"])).results),
         platform=source.platform, cluster=source.cluster, datasource=source.datasource,
         site=source.site, class_list=source.class_list, options={},
     )  # fmt: skip
-    return [*files, open_file(workspace, results, prediction.picture)]
+    file = open_file(workspace, results, prediction.picture)
+    return _Made(record), [*files, file]
 
 
-def made_differences(
-    workspace: Workspace,
+def _made_differences(
+    decoding: _Decoding,
     files: Sequence[SourceFile],
-    job: str,
     look: Look,
     classes: str | None = None,
     taken_for: str | None = None,
@@ -190,13 +265,14 @@ def made_differences(
     """The camera image, with the pixels marked that a model took for another class than the label.
 
     Args:
-        job: Name of the prediction job, whose model may have merged classes.
+        decoding: Of the prediction, whose model may have merged classes.
+        files: The image, the label and the prediction.
         classes: Only where the label has one of these, tags or names with commas between.
         taken_for: Only where the model has one of these, likewise.
     """
     source = files[0].source
     class_list = ClassList.from_json(source.class_list)
-    class_of_label = _class_of_label(workspace, job, source.name, class_list)
+    class_of_label = decoding.class_of_label(class_list, source.name)
     only, taken = class_ids_of(class_list, classes), class_ids_of(class_list, taken_for)
     if taken is not None:
         taken = _in_model(taken, class_of_label)
@@ -204,24 +280,17 @@ def made_differences(
 
     def draw(image_content: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
         truth = decoded_ids(label_png, keys[1], class_list, files[1].segments)
-        predicted = decoded_prediction(prediction_png, keys[2])
+        predicted = decoding.ids(prediction_png, keys[2])
         image = decoded_image(image_content, keys[0])
         return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2], taken)
 
-    what = repr(("differences", class_of_label, only, taken, class_list))
+    what = repr(("differences", class_of_label, only, taken, class_list, decoding.what))
     return MadeImage(what, tuple(files), look, draw)
 
 
 def _in_model(classes: tuple[int, ...], class_of_label: Sequence[int | None]) -> tuple[int, ...]:
     """The model's class ids of some classes of labels, without those that it ignores."""
     return tuple(sorted({of for c in classes if (of := class_of_label[c]) is not None}))
-
-
-def _job(workspace: Workspace, name: str) -> Job:
-    job = recorded_job(workspace.records, name)
-    if job.kind != "predict" or job.state != "done":
-        raise NotFound("prediction", name, f"the job is of kind {job.kind}, and {job.state}")
-    return job
 
 
 def _model_of(job: Job) -> str:
@@ -240,11 +309,8 @@ def _of_job(job: Job, fkey: str) -> Prediction | None:
     return Prediction(job.name, _model_of(job), **rows[0]) if rows else None
 
 
-def _class_of_label(
-    workspace: Workspace, job: str, source: str, class_list: ClassList
-) -> list[int | None]:
+def _class_of_label(record: Job, source: str, class_list: ClassList) -> list[int | None]:
     """For each class of the labels the model's; None where the model ignores it."""
-    record = _job(workspace, job)
     folder = Path(str(record.paths["model_dir"]))
     try:
         onnx = OnnxModel.read(folder)

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,9 +136,29 @@ def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
     """
     with _of(source, BadFile):  # an archive that is damaged
         files = _opened.files(source, workspace.indexes)
-        if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
-            raise _gone(key)
-        entry = _entry(files, key)
+        return _file_of(source, files, key)
+
+
+def open_files(workspace: Workspace, source: Source, keys: Iterable[str]) -> dict[str, SourceFile]:
+    """Those files of a source that are there, by their keys; the source is opened once.
+
+    Raises:
+        SourceFails: The source cannot be reached.
+    """
+    there = {}
+    with _of(source, BadFile):
+        files = _opened.files(source, workspace.indexes)
+        for key in keys:
+            with suppress(NotFound, UnreadableFile):
+                there[key] = _file_of(source, files, key)
+    return there
+
+
+def _file_of(source: Source, files: SourceFiles, key: str) -> SourceFile:
+    """A file of an opened source; raises as `open_file`."""
+    if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
+        raise _gone(key)
+    entry = _entry(files, key)
     if entry.permissions.startswith("l"):
         raise UnreadableFile("is a link that leads out of its source", key)
     return SourceFile(source, files, entry)

@@ -107,15 +107,20 @@ class ReportAnswer(Schema):
     )
     slices: dict[str, list[dict[str, Any]]] = Field(
         default={},
-        description="Scores by camera, by scene, and by the tags that were asked for.",
+        description="Scores by camera, by scene, and by the tags that were asked for; intervals of "
+        "95 % draw the scenes of a row, and are null where it is of one.",
         examples=[
             {
                 "camera": [
                     {
                         "value": "front_center",
-                        "camera": "front_center",
                         "frames": 32,
+                        "scenes": 6,
                         "miou": 0.43,
+                        "miou_interval": [0.38, 0.47],
+                        "pixel_accuracy": 0.87,
+                        "pixel_accuracy_interval": [0.83, 0.9],
+                        "classes_with_truth": ["Car", "Sky"],
                     }
                 ]
             }

@@ -1,5 +1,6 @@
 """Pictures of frames, models' predictions of them, and what their colours mean."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from api.frame_images.drawing import Look
@@ -20,9 +21,12 @@ from api.frame_images.predictions import (
     made_prediction,
     models_with_predictions,
     predictions_of,
+    scored_prediction,
+    scored_predictions,
 )
 from api.frame_images.source_file import SourceFile, source_of
 from api.services.call import Service
+from catalog.errors import BadFile
 from ingest.labels.class_list import ClassList
 from query.frames.one_frame import SnapshotFrame
 
@@ -85,9 +89,32 @@ class Pictures(Service):
         """A model's prediction over the camera image, or the pixels that differ from the label."""
         return made_prediction(self._workspace, fkey, look, choice)
 
-    def predictions(self, frame: SnapshotFrame) -> list[Prediction]:
-        """Models' predictions of a frame, the newest of each model's jobs that are done."""
-        return predictions_of(self._workspace, frame.fkey)
+    def predictions(self, frame: SnapshotFrame, scored_by: str = "") -> list[Prediction]:
+        """Models' predictions of a frame, the newest of each model's jobs that are done.
+
+        Args:
+            scored_by: A validation; where it scored predictions of another program, the frame's
+                comes first, if it is there.
+        """
+        scored = scored_by and scored_prediction(self._workspace, frame.fkey, scored_by)
+        return [*([scored] if scored else []), *predictions_of(self._workspace, frame.fkey)]
+
+    def scored(self, job: str, fkeys: Collection[str]) -> frozenset[str] | None:
+        """Those of some frames whose predictions, of another program, a validation scored.
+
+        Of these those that lie where it read them, as they were.
+
+        Returns:
+            None where the job scored no predictions of another program.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        try:
+            given = scored_predictions(self._workspace, job)
+        except BadFile:  # what the job says of them
+            return frozenset()
+        return None if given is None else given.there(self._workspace, fkeys)
 
     def models(self) -> list[str]:
         """Names of the models of the newest prediction jobs that are done, newest first."""

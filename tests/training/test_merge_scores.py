@@ -311,6 +311,14 @@ def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
     assert "of the pixels get another class" in page
     assert "Reliability diagram." in page
     assert "drawing the 3 scenes" in page
+    table = page[page.index("By camera, worst first") : page.index("By scene, worst first")]
+    for row in cameras.values():
+        assert row["scenes"] == 3
+        for score in ("miou", "pixel_accuracy"):
+            ends = row[f"{score}_interval"]
+            assert ends[0] <= row[score] <= ends[1]
+            assert f"<td>{100 * ends[0]:.1f} to {100 * ends[1]:.1f}</td>" in table
+    assert "A scene by itself has no intervals." in page
 
 
 @pytest.mark.wide

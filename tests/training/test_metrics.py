@@ -2,14 +2,21 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ingest.labels.class_list import UNKNOWN_CLASS
 from training.validation import intervals
 from training.validation.frame_cells import FrameCells, cells_of
-from training.validation.intervals import difference_intervals, score_intervals
+from training.validation.intervals import (
+    class_sums,
+    difference_intervals,
+    part_intervals,
+    score_intervals,
+)
 from training.validation.metrics import object_sizes
 from training.validation.metrics.boundary import BoundaryIou, near_outline
 from training.validation.metrics.calibration import BINS, Calibration
@@ -24,6 +31,7 @@ from training.validation.scores import (
     mean_iou,
     pixel_accuracy,
 )
+from training.validation.slices import Slices
 
 CLASSES = 4
 
@@ -214,6 +222,8 @@ def test_cells_add_up_to_the_matrices_of_groups() -> None:
     for n in range(3):
         of_group = sum(m for m, g in zip(matrices, group, strict=True) if g == n)
         assert (sums[n].reshape(CLASSES, CLASSES) == of_group).all()
+    of_classes = cells.class_sums(group, 3, CLASSES)
+    assert (of_classes == class_sums(sums.reshape(3, CLASSES, CLASSES))).all()
 
 
 def test_intervals_are_over_scenes() -> None:
@@ -241,6 +251,57 @@ def test_intervals_are_over_scenes() -> None:
         score_intervals({"a": good, "b": np.zeros_like(good)}, CLASSES)["iou"] == [None] * CLASSES
     )
     assert score_intervals({}, CLASSES)["scenes"] == 0
+
+
+def test_intervals_of_two_scenes_reach_from_one_to_the_other() -> None:
+    """Worked by hand: a quarter of the draws is one scene twice, and a quarter is the other one.
+
+    Class 1 has truth in the second scene alone, so that its IoU of both is in the first one's mean.
+    """
+    first, second = np.array([[8, 2], [0, 0]]), np.array([[4, 0], [3, 3]])
+    sums = class_sums(np.array([first, second]))
+    assert sums.tolist() == [[[8, 0], [10, 0], [8, 2]], [[4, 3], [4, 6], [7, 3]]]
+    part = part_intervals(sums)
+    of_first, of_second = (8 / 10 + 3 / 8) / 2, (4 / 7 + 3 / 6) / 2
+    assert part["scenes"] == 2
+    assert part["miou"] == pytest.approx((of_second, of_first))
+    assert part["pixel_accuracy"] == (7 / 10, 8 / 10)
+    assert part_intervals(sums[:1]) == {"scenes": 1, "miou": None, "pixel_accuracy": None}
+    assert part_intervals(sums * 0)["miou"] is None
+
+
+def test_a_part_has_the_intervals_of_its_scenes_alone() -> None:
+    """Of each camera what a validation of its frames alone has, whatever the shards; a scene none.
+
+    And of draws that are added up one by one the same.
+    """
+    random = np.random.default_rng(5)
+    frames = [(f"s{n % 6}", "front" if n % 6 < 4 else "rear", drawn(n).matrix) for n in range(30)]
+    frames += [("s0", "rear", drawn(40).matrix), ("s7", "side", drawn(41).matrix)]
+    for shards in (1, 3):
+        camera, scene = Slices("camera", "abcd"), Slices("scene", "abcd")
+        for shard in range(shards):
+            rows = frames[shard::shards]
+            cells = FrameCells.of([cells_of(matrix) for _, _, matrix in rows])
+            names = {"scene": [row[0] for row in rows], "camera": [row[1] for row in rows]}
+            camera.add(pa.table(names), cells)
+            scene.add(pa.table(names), cells)
+        parts = {row["value"]: row for row in camera.result()}
+        assert {row["miou_interval"] for row in scene.result()} == {None}
+        of_scenes: dict[str, dict[str, Any]] = {"front": {}, "rear": {}, "side": {}}
+        for name, value, matrix in frames:
+            of_scenes[value][name] = of_scenes[value].get(name, 0) + matrix
+        for value, matrices in of_scenes.items():
+            whole = score_intervals(matrices, CLASSES)
+            for score in ("miou", "pixel_accuracy"):
+                assert parts[value][f"{score}_interval"] == whole[score]
+            assert parts[value]["scenes"] == len(matrices)
+    assert parts["side"]["miou_interval"] is None
+    low, high = parts["rear"]["miou_interval"]
+    assert low < parts["rear"]["miou"] < high
+    rear = [*of_scenes["rear"].values()]
+    slow = [mean_iou(sum(rear[n] for n in random.integers(0, 3, 3))) for _ in range(2000)]
+    assert (low, high) == pytest.approx(np.percentile(slow, (2.5, 97.5)), abs=0.005)
 
 
 def test_a_class_that_a_draw_lacks_has_its_score_of_all_scenes_there() -> None:

@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,20 +19,18 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.beneath import open_beneath, real_path
-from ingest.labels.class_list import UNKNOWN_CLASS, ClassKey, ClassList
+from ingest.labels.class_list import UNKNOWN_CLASS
 from ingest.labels.dataset_classes import DatasetClasses
-from ingest.labels.encoding import Encoding
-from ingest.labels.label_image import decode_keys, decode_label
+from ingest.labels.label_image import decode_keys
 from ingest.sources.schemes import open_reader, open_source
 from ingest.sources.source_options import SourceOptions
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import UInt8
-from pipeline.prepared.label_classes import LabelClasses, renumbered
+from pipeline.prepared.label_classes import LabelClasses
+from pipeline.prepared.prediction_classes import PredictionClasses
 from pipeline.runs.prediction_set import (
     BY_FKEY,
     BY_NAME,
-    IDS,
-    LABELS,
     MATCHED_FILE,
     MOST_NAMED,
     PredictionSet,
@@ -48,6 +46,7 @@ from training.input.confidence import (
 
 _SCHEMA = pa.schema(
     [
+        ("fkey", pa.string()),
         ("key", pa.string()),
         ("size", pa.int64()),
         ("start", pa.int64()),
@@ -122,6 +121,7 @@ def match_predictions(
     spans = files.spans([*there, *confident])
     rows = [
         {
+            "fkey": fkey,
             "key": key if key in listed else None,
             "size": listed[key].size if key in listed else None,
             "start": spans[key][0] if key in spans else None,
@@ -131,7 +131,10 @@ def match_predictions(
             "confidence_start": spans[name][0] if name in spans else None,
             "confidence_length": spans[name][1] if name in spans else None,
         }
-        for key, name in ((key, confidence_of.get(key) if key in listed else None) for key in keys)
+        for fkey, key, name in (
+            (fkey, key, confidence_of.get(key) if key in listed else None)
+            for fkey, key in zip(frames.frames["fkey"].to_pylist(), keys, strict=True)
+        )
     ]
     digest = hashlib.sha256()
     for key in (*there, *confident):
@@ -376,10 +379,8 @@ class PredictionDecoder:
         Raises:
             InvalidInput: Their class list has other classes.
         """
-        self._list, of_key = _class_list_of(predictions, classes, labels, dataset)
-        self._of_list = np.full(256, UNKNOWN_CLASS, np.uint8)
-        self._of_list[: len(of_key)] = of_key
-        self._keeps_ids = of_key.tolist() == [*range(len(of_key))]
+        self._of_prediction = PredictionClasses.of(predictions, classes, labels, dataset)
+        self._list = self._of_prediction.keys
         self._classes = len(classes)
         self._layers, self.layer_of = _layers_of(classes, labels)
         if self._list.encoding.is_colour:
@@ -389,7 +390,7 @@ class PredictionDecoder:
         self._left_out |= {
             key.key
             for key, of in zip(self._list.keys, self._list.class_ids, strict=True)
-            if self._of_list[of] == UNKNOWN_CLASS
+            if self._of_prediction.of_key[of] == UNKNOWN_CLASS
         }
 
     def ids(self, png: bytes, truth: UInt8) -> UInt8:
@@ -402,9 +403,7 @@ class PredictionDecoder:
         Raises:
             BadFile: It is damaged, of another size, or has pixels without a class.
         """
-        ids = decode_label(png, self._list)
-        if not self._keeps_ids:
-            ids = renumbered(ids, self._of_list)
+        ids = self._of_prediction.ids(png)
         if ids.shape != truth.shape:
             raise BadFile(
                 f"has {ids.shape[1]}x{ids.shape[0]} pixels, and the label "
@@ -455,53 +454,3 @@ def _layers_of(classes: LabelClasses, labels: DatasetClasses) -> tuple[int, UInt
         if class_id != UNKNOWN_CLASS:
             layer_of[class_id] = label_id
     return len(labels), layer_of
-
-
-def _class_list_of(
-    predictions: PredictionSet, classes: LabelClasses, labels: DatasetClasses, dataset: str
-) -> tuple[ClassList, UInt8]:
-    """The class list of predictions, and the model's class of each of its ids."""
-    if predictions.encoding == IDS:
-        number = len(classes) if classes.map is not None else len(labels)
-        keys = tuple(ClassKey(n, str(n), n) for n in range(number))
-        of_id = np.arange(number, dtype=np.uint8)
-        return ClassList(Encoding("index"), keys), (
-            of_id if classes.map is not None else classes.of_label[:number]
-        )
-    if predictions.encoding == LABELS:
-        first, *rest = labels.lists
-        if first.encoding.is_panoptic:
-            raise InvalidInput(
-                f"predictions of {predictions.model}: dataset {dataset} has panoptic labels, and "
-                "predictions have no segments; give them by ids, or with a class list of their own"
-            )
-        if rest:
-            raise InvalidInput(
-                f"predictions of {predictions.model}: dataset {dataset} has labels of several "
-                "class lists; give them by ids, or with a class list of their own"
-            )
-        return first, classes.of_label[labels.ids(first)[: len(first)]]
-    own = ClassList.from_json(predictions.encoding)
-    return own, np.array([*_ids_by_name(own, classes, labels, dataset)], np.uint8)
-
-
-def _ids_by_name(
-    own: ClassList, classes: LabelClasses, labels: DatasetClasses, dataset: str
-) -> Iterator[int]:
-    """For each class of predictions' own list the model's class id, UNKNOWN_CLASS if left out.
-
-    Raises:
-        InvalidInput: A class is neither the model's nor the labels'.
-    """
-    of_name = {name: int(classes.of_label[n]) for n, name in enumerate(labels.names)}
-    of_name |= {name: n for n, name in enumerate(classes.names)}
-    for n, name in enumerate(own.classes):
-        if n in own.ignored:
-            yield UNKNOWN_CLASS
-        elif name in of_name:
-            yield of_name[name]
-        else:
-            raise InvalidInput(
-                f"predictions' class list: {name} is no class of dataset {dataset}; it has "
-                f"{', '.join([*of_name][:8])}..."
-            )

@@ -331,21 +331,37 @@ def _slices(report: Mapping[str, Any]) -> str:
 
 def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes: int) -> str:
     ordered = sorted(rows, key=lambda row: (row["miou"] is None, row["miou"] or 0, row["value"]))
-    body = "\n".join(
-        f'<tr><th scope="row">{escape(row["value"])}</th><td>{percent(row["miou"])}</td>'
-        f"<td>{percent(row['pixel_accuracy'])}</td><td>{row['frames']:,}</td>"
-        f"<td>{len(row['classes_with_truth'])} of {classes}</td></tr>"
-        for row in ordered
-    )
+    body = "\n".join(_slice_row(row, classes, drawn=by != "scene") for row in ordered)
+    note, interval, scenes = "A scene by itself has no intervals.", "", ""
+    if by != "scene":
+        note = (
+            "Intervals draw the scenes of a row alone; a row of one scene has none, and with fewer "
+            f"than {_FEW_SCENES} they are a rough guide."
+        )
+        interval = '<th scope="col">95 % interval</th>'
+        scenes = '<th scope="col">Scenes</th>'
     return (
         f'<div class="scroll"><table>\n<caption>By {escape(by)}, worst first. Mean IoU is over the '
-        "classes with truth there, so that two rows are comparable where these are the same."
-        "</caption>\n"
+        "classes with truth there, so that two rows are comparable where these are the same. "
+        f"{note}</caption>\n"
         f'<thead><tr><th scope="col" class="name">{escape(title)}</th>'
-        '<th scope="col">Mean IoU</th>'
-        '<th scope="col">Pixel accuracy</th><th scope="col">Frames</th>'
+        f'<th scope="col">Mean IoU</th>{interval}'
+        f'<th scope="col">Pixel accuracy</th>{interval}{scenes}<th scope="col">Frames</th>'
         '<th scope="col">Classes with truth</th></tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _slice_row(row: Mapping[str, Any], classes: int, *, drawn: bool) -> str:
+    miou, accuracy = (
+        f"<td>{percent(row[name])}</td>"
+        + (f"<td>{_range(row[f'{name}_interval'])}</td>" if drawn else "")
+        for name in ("miou", "pixel_accuracy")
+    )
+    scenes = f"<td>{row['scenes']:,}</td>" if drawn else ""
+    return (
+        f'<tr><th scope="row">{escape(row["value"])}</th>{miou}{accuracy}{scenes}'
+        f"<td>{row['frames']:,}</td><td>{len(row['classes_with_truth'])} of {classes}</td></tr>"
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from catalog.errors import BadFile
 from training.validation.frame_cells import FrameCells
+from training.validation.intervals import part_intervals
 from training.validation.scores import Int64, mean_iou, number_or_none, pixel_accuracy
 
 SLICED_BY = ("camera", "scene")
@@ -57,6 +58,8 @@ class Slices:
         self._by, self._classes = by, classes
         self._matrices: dict[str, Int64] = {}
         self._frames: dict[str, int] = {}
+        self._of_scenes: dict[str, dict[str, Int64]] = {}
+        """Of each value and scene the class sums: a twelfth of a matrix of 38 classes."""
 
     def add(self, scores: pa.Table, cells: FrameCells) -> None:
         """Add a shard's frames.
@@ -79,13 +82,32 @@ class Slices:
             self._matrices[name] = (
                 self._matrices[name] + matrix if name in self._matrices else matrix
             )
+        if self._by != "scene":  # one scene has no interval
+            self._add_scenes(values, scores["scene"].to_pylist(), cells)
+
+    def _add_scenes(self, values: Sequence[str], scenes: Sequence[str], cells: FrameCells) -> None:
+        """Add the class sums of a shard's frames to those of their values and scenes."""
+        parts = [*zip(values, scenes, strict=True)]
+        names = [*dict.fromkeys(parts)]
+        index = {part: n for n, part in enumerate(names)}
+        group = np.array([index[part] for part in parts], np.int64)
+        sums = cells.class_sums(group, len(names), len(self._classes))
+        for (value, scene), its in zip(names, sums, strict=True):
+            of_value = self._of_scenes.setdefault(value, {})
+            of_value[scene] = of_value[scene] + its if scene in of_value else its
 
     def matrices(self) -> dict[str, Int64]:
         """(C, C) int64 of each value, sorted by it."""
         return dict(sorted(self._matrices.items()))
 
     def result(self) -> list[Mapping[str, Any]]:
-        """Those of report.json: value, frames, mean IoU, pixel accuracy, classes with truth."""
+        """Those of report.json, by value.
+
+        Returns:
+            Of each `value`, `frames`, `miou`, `pixel_accuracy`, `classes_with_truth`, `scenes` (how
+            many it has frames of), and the intervals `miou_interval` and
+            `pixel_accuracy_interval` (training.validation.intervals), None in one scene.
+        """
         return [
             {
                 "value": value,
@@ -95,6 +117,18 @@ class Slices:
                 "classes_with_truth": [
                     name for name, row in zip(self._classes, matrix, strict=True) if row.any()
                 ],
+                **self._intervals(value),
             }
             for value, matrix in self.matrices().items()
         ]
+
+    def _intervals(self, value: str) -> dict[str, Any]:
+        if self._by == "scene":
+            return {"scenes": 1, "miou_interval": None, "pixel_accuracy_interval": None}
+        of_scenes = dict(sorted(self._of_scenes[value].items()))
+        intervals = part_intervals(np.array([*of_scenes.values()], np.int64))
+        return {
+            "scenes": intervals["scenes"],
+            "miou_interval": intervals["miou"],
+            "pixel_accuracy_interval": intervals["pixel_accuracy"],
+        }

@@ -25,7 +25,8 @@ class PredictionQuery(OverlayQuery):
     job: str | None = Field(
         default=None,
         max_length=200,
-        description="The one that this prediction job made.",
+        description="The one that this prediction job made, or of another program's predictions "
+        "the one that this validation scored.",
         examples=["predict-first"],
     )
     errors: bool = Field(
@@ -50,7 +51,8 @@ async def get_prediction(
     """A model's prediction over the camera image, or the pixels in which it differs from the label.
 
     Of prediction jobs that are done: of each model the newest that has the frame, of 40 jobs at
-    most, the newest ones of each model.
+    most, the newest ones of each model. Predictions of another program are read where the
+    validation that scored them did, if `job` names it.
     """
     look = query.look(request, ("jpeg", "webp", "png"))
     choice = PredictionChoice(

@@ -25,6 +25,8 @@ _WIDTHS = {"small": 320, "medium": 320, "large": 640}
 
 _MOST_CAPTIONS = 8
 
+_OF_JOB = "job:"
+
 
 @dataclass(frozen=True)
 class View:
@@ -33,7 +35,10 @@ class View:
     sort: str = ""
     """A column, with ' desc' for falling order; by fkey when empty."""
     over: str = ""
-    """What lies over each picture: ``label``, ``prediction:MODEL`` or ``errors:MODEL``."""
+    """What lies over each picture: ``label``, ``prediction:MODEL`` or ``errors:MODEL``.
+
+    In a model's place ``job:NAME`` means the predictions that a validation scored.
+    """
     truth: str = ""
     """Only pixels whose label has this class."""
     predicted: str = ""
@@ -89,6 +94,12 @@ class View:
         """Of a picture that is asked for [pixels]."""
         return _WIDTHS[self.size]
 
+    @property
+    def job(self) -> str:
+        """The validation whose predictions lie over each picture; "" where a model's do."""
+        of = self.over.partition(":")[2]
+        return of.removeprefix(_OF_JOB) if of.startswith(_OF_JOB) else ""
+
     def picture(self, fkey: str) -> str:
         """The URL of a frame's camera image."""
         return _picture("images", fkey, {"width": self.width, "format": "jpeg", "quality": 75})
@@ -96,16 +107,17 @@ class View:
     def layer(self, fkey: str) -> str:
         """The URL of what lies over a frame's picture; "" where nothing does."""
         kind, _, model = self.over.partition(":")
+        made = {"job": self.job} if self.job else {"model": model}
         look: dict[str, Any] = {"width": self.width, "format": "jpeg", "quality": 75, "alpha": 1}
         if self.truth:
             look["classes"] = self.truth
         if kind == "label":
             return _picture("overlays", fkey, look)
         if kind == "prediction":
-            return _picture("predictions", fkey, look | {"model": model})
+            return _picture("predictions", fkey, look | made)
         if kind == "errors":
             taken_for = {"taken_for": self.predicted} if self.predicted else {}
-            errors = look | {"model": model, "errors": "true", **taken_for}
+            errors = look | made | {"errors": "true", **taken_for}
             return _picture("predictions", fkey, errors)
         return ""
 

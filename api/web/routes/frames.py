@@ -17,7 +17,7 @@ from api.web.forms import Form, form_of
 from api.web.moments import moment
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
-from api.web.run.matrix import cell_path
+from api.web.run.matrix import cell_path, label_tags
 from catalog.errors import InvalidInput
 from query.frames.one_frame import SnapshotFrame
 
@@ -44,7 +44,10 @@ def get_frame_page(
     frame = session.frames.get(fkey, at=search.at)
     before, after = session.frames.neighbours(frame, _NEIGHBOURS)
     cell = (search.view.truth, search.view.predicted)
+    made_of = cell
     if job:
+        report = session.jobs.report(job)
+        made_of = label_tags(report, cell[0]), label_tags(report, cell[1])
         place = session.jobs.place_in_cell(job, *cell, fkey)
     else:
         which = search.which(session.tags.classes_and_groups())
@@ -54,11 +57,15 @@ def get_frame_page(
         "query": "?" + urlencode([("cell", job), *search.pairs]) if job else search.url[1:],
         "back": cell_path(job, *cell) if job else search.url,
         "cell": cell if job else None,
+        "truths": made_of[0].split(","),
+        "taken_for": made_of[1],
         "place": place,
         "frame": frame,
         "legend": session.pictures.legend(frame),
         "colours": session.pictures.colours(frame),
-        "predictions": session.pictures.predictions(frame) if frame.image else [],
+        "predictions": (
+            session.pictures.predictions(frame, job or search.view.job) if frame.image else []
+        ),
         "groups": _groups(session, frame),
         "file": {
             name: _shown(value, frame.file_types[name])

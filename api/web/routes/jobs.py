@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -35,7 +36,15 @@ from api.web.run.job_form import (
     usual_values,
 )
 from api.web.run.log_lines import without_launcher
-from api.web.run.matrix import MOST_SHOWN, cell_path, classes_at, matrix_of, question_path, shown_of
+from api.web.run.matrix import (
+    MOST_SHOWN,
+    cell_path,
+    classes_at,
+    label_tags,
+    matrix_of,
+    question_path,
+    shown_of,
+)
 from api.web.run.measured import (
     checkpoints_of,
     command_of,
@@ -309,10 +318,18 @@ def get_cell_frames(
     confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
     tags = confused.tags
     validated = _model_of(report)
-    shown = _look(session, validated, tags)
+    there = session.pictures.scored(name, [frame["fkey"] for frame in confused.frames])
+    is_gone = there is not None and not there
+    shown = shown_of(None, tags) if is_gone else _look(session, name, validated, tags)
     walked = shown.shown(truth=tags[0], predicted=tags[1])
+    view = replace(
+        shown.view,
+        truth=label_tags(report, tags[0]),
+        predicted=label_tags(report, tags[1]) if shown.view.predicted else "",
+    )
     context = {
-        "confused": confused, "path": cell_path(name, truth, predicted), "view": shown.view,
+        "confused": confused, "path": cell_path(name, truth, predicted), "view": view,
+        "there": there, "view_of_labels": replace(view, over="label"),
         "walk": urlencode([("cell", name), *walked.pairs]),
     }  # fmt: skip
     if is_part(request):
@@ -320,6 +337,7 @@ def get_cell_frames(
     model = _scored(session, report)
     question = question_path(model, tags, shown) if model else ""
     context["validated"] = validated
+    context["lacks"] = is_gone and tags[0] != tags[1]
     job = session.jobs.get(name)
     context["predicts"] = can_predict(job.settings)
     context["prediction"] = _prediction(session, job)
@@ -342,7 +360,7 @@ async def post_scores_page(name: str, request: Request, session: CurrentSession)
     tags = form.get("truth"), form.get("predicted")
     if not all(tags):
         return elsewhere(_path(name) + "#result")
-    shown = await run_in_threadpool(_look, session, model, tags)
+    shown = await run_in_threadpool(_look, session, name, model, tags)
     return elsewhere(question_path(model, tags, shown))
 
 
@@ -370,12 +388,12 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
         return context
     except StorageError as error:
         return context | {"damage": str(error)}
+    scored = scored_frames(session, report)
     return context | {
         "report": report, "matrix": matrix_of(report, classes[:MOST_SHOWN]),
         "slices": slices_of(report), "chosen_classes": bool(classes),
         "model": _scored(session, report),
-        "scored": scored_frames(session, report),
-        "frames_view": view_of(session, _model_of(report)),
+        "scored": scored, "frames_view": view_of(session, name, _model_of(report), scored),
         "calibration": calibration_of(report), "object_sizes": sizes_of(report),
         "improvable": improvable_model(job.settings), "weakest": weakest_classes(job.metrics),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
@@ -437,8 +455,10 @@ def _prediction(session: Session, validation: JobBody) -> JobBody | None:
     )
 
 
-def _look(session: Session, model: str, tags: tuple[str, str]) -> UrlQuestion:
+def _look(session: Session, job: str, model: str, tags: tuple[str, str]) -> UrlQuestion:
     """How the frames of a cell of a model's validation are shown."""
+    if session.pictures.scored(job, ()) is not None:
+        return shown_of(f"job:{job}", tags)
     return shown_of(model if model in session.pictures.models() else None, tags)
 
 

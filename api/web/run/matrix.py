@@ -117,6 +117,15 @@ def classes_at(report: Mapping[str, Any], place: str) -> tuple[str, str]:
     return classes[places[0]], classes[places[1]]
 
 
+def label_tags(report: Mapping[str, Any], tag: str) -> str:
+    """Tags of the label classes that a class of a report is made of, with commas between.
+
+    Pictures take these; a class that the report lacks stands for itself.
+    """
+    of_tag = {row.get("tag"): row.get("label_tags") for row in report["per_class"]}
+    return ",".join(of_tag.get(tag) or [tag])
+
+
 def cell_path(job: str, truth: str, predicted: str) -> str:
     """The page of a cell's frames, by the names or tags of its classes."""
     cell = {"truth": truth, "predicted": predicted}
@@ -139,7 +148,8 @@ def shown_of(model: str | None, tags: tuple[str, str]) -> UrlQuestion:
     """How the pages of a cell's frames show them: the error itself, or where the true class is.
 
     Args:
-        model: The one that was validated; None where there are no predictions of it.
+        model: The one that was validated, or ``job:NAME`` of the validation that scored another
+            program's predictions; None where there are no predictions of it.
         tags: Of the true class, and of the one it was taken for.
     """
     truth, predicted = tags

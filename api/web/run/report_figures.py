@@ -84,8 +84,15 @@ def scored_frames(session: Session, report: Mapping[str, Any]) -> list[ScoredFra
     return shown
 
 
-def view_of(session: Session, model: str) -> View:
-    """What lies over a report's frames: the errors of its model, or labels."""
+def view_of(session: Session, job: str, model: str, groups: Sequence[ScoredFrames]) -> View:
+    """What lies over a report's frames: the errors of its model, or labels.
+
+    Of another program's predictions the errors where at least one of these is still there.
+    """
+    fkeys = {str(frame["fkey"]) for group in groups for frame in group.frames}
+    there = session.pictures.scored(job, fkeys)
+    if there is not None:
+        return View(over=f"errors:job:{job}" if there else "label")
     return View(over=f"errors:{model}" if model in session.pictures.models() else "label")
 
 

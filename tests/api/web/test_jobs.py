@@ -166,6 +166,47 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert imported.headers["location"] in unescape(shown(browser, path))
 
 
+def test_slices_have_their_intervals(catalogued: Path, tmp_path: Path) -> None:
+    """By camera and tag; a row of one scene has none, and a report of before shows as it did."""
+    home = home_with_jobs(catalogued, tmp_path)
+    report_file = JobPaths(home / "jobs" / "v-first").report / "report.json"
+    report = json.loads(report_file.read_text())
+    row = {"frames": 4, "pixel_accuracy": 0.9, "classes_with_truth": ["Sky"]}
+    ends = {"scenes": 2, "miou_interval": [0.31, 0.62], "pixel_accuracy_interval": [0.8, 0.9]}
+    none = {"scenes": 1, "miou_interval": None, "pixel_accuracy_interval": None}
+    report["slices"] = {
+        "camera": [
+            {"value": "front", "miou": 0.51, **row, **ends},
+            {"value": "rear", "miou": 0.42, **row, **none},
+        ],
+        "scene": [{"value": "s1", "miou": 0.73, **row, **none}],
+    }
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        report_file.write_text(json.dumps(report))
+        page = shown(client, "/jobs/v-first")
+        for of in report["slices"].values():
+            for one in of:
+                for name in none:
+                    del one[name]
+        report_file.write_text(json.dumps(report))
+        older = shown(client, "/jobs/v-first")
+        del report["slices"]
+        report_file.write_text(json.dumps(report))
+        oldest = shown(client, "/jobs/v-first")
+    assert ">0.510 <small>0.310 to 0.620</small></td>" in page
+    assert ">0.420</td>" in page
+    assert ">0.730</td>" in page
+    assert page.count("by drawing the scenes of a row alone") == 1
+    assert page.count("A scene by itself has no interval.") == 1
+    for value in ("0.510", "0.420", "0.730"):
+        assert f">{value}</td>" in older
+    assert "by drawing the scenes" not in older
+    assert "A scene by itself" not in older
+    assert "By camera" in older
+    assert "By camera" not in oldest
+
+
 def test_a_cell_without_frames_and_one_of_no_class(browser: TestClient) -> None:
     """A frame that the catalog lacks is counted; a class that the report lacks is named."""
     cell = shown(browser, "/jobs/v-first/frames?truth=sky&predicted=car")
