@@ -111,8 +111,8 @@ def test_the_page_s_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         named = "/jobs/first-scores/frames?truth=Car&predicted=Building"
         assert named in PAGE
         most = max(cars, key=lambda name: cars[name])
-        for path in (linked, named):
-            assert most in httpx.get(f"{url}{path}", timeout=60).text
+        for address in (linked, named):
+            assert most in httpx.get(f"{url}{address}", timeout=60).text
     (improved,) = run("improve")
     assert "drives@2: 60 frames more" in improved
     run("second")
