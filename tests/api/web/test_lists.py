@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,46 @@ def test_a_page_lists_a_hundred_and_finds_others(
     assert "a part of a name finds others" not in of_other
     assert re.search(r"No \w+ has this in", browser.get(path, params={"holding": "zzz"}).text)
     assert browser.get(path, params={"holding": "z" * 201}).status_code == 422
+
+
+def test_an_action_leads_back_to_the_list_as_it_was(browser: TestClient) -> None:
+    """By htmx and without it, in each list that has forms; what was asked of others is no place.
+
+    The address is the list's own: another's, sent as the text, stays a text.
+    """
+    here = {"Sec-Fetch-Site": "same-origin"}
+    saved = {"asked": "min.car=1", "name": "keep-1&x=//a.b"}
+    assert browser.post("/questions", data=saved, headers=here).status_code == 400
+    for name in ("keep-1", "keep-12"):
+        form = {"asked": "min.car=1", "name": name}
+        assert browser.post("/questions", data=form, headers=here).status_code == 200
+    of_page = {
+        "/operate/users": ("user-0000", "user-00003", "user-00004", {"action": "disable"}),
+        "/operate/tokens": ("token-0000", "token-00003", "token-00004", {}),
+        "/questions": ("keep-1", "keep-1", "keep-12", {}),
+    }
+    for path, (holding, name, other, fields) in of_page.items():
+        page = browser.get(path, params={"holding": holding}).text
+        row = page[page.index(f">{name}<") :].partition("</tr>")[0]
+        action = unescape(re.findall(r'action="([^"]+)"', row)[-1])
+        assert action.endswith(f"?holding={holding}"), path
+        form = fields | {"name": name}
+        part = browser.post(action, data=form, headers=here | {"HX-Request": "true"})
+        back = part.headers.get("hx-redirect", str(part.url.raw_path, "ascii"))
+        assert back == f"{path}?holding={holding}", part.text
+        rows = browser.get(back).text.partition('id="listed"')[2]
+        assert (other in rows, "-00013" in rows, "question-0" in rows) == (True, False, False)
+    for path, form in (
+        ("/operate/users/change", {"name": "user-00005", "action": "enable"}),
+        ("/operate/tokens/5/revoke", {}), ("/questions/keep-12/remove", {}),
+    ):  # fmt: skip
+        action = f"{path}?holding=//a.b/%0d%0aX:y"
+        answer = browser.post(action, data=form, headers=here, follow_redirects=False)
+        (start,) = [one for one in of_page if path.startswith(one)]
+        assert (answer.status_code, answer.headers["location"]) == (
+            303, f"{start}?holding=%2F%2Fa.b%2F%0D%0AX%3Ay",
+        )  # fmt: skip
+        assert browser.post(f"{path}?holding={201 * 'z'}", headers=here).status_code == 422
 
 
 def test_tokens_are_found_by_their_user(browser: TestClient) -> None:

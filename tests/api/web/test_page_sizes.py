@@ -36,7 +36,7 @@ _LEFT_OUT = {
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
-_OF_MANY = ("/operate", "/operate/tokens", "/operate/users")
+_OF_MANY = ("/operate", "/operate/cache", "/operate/tokens", "/operate/users")
 """Lists of Operate that a part of a name narrows."""
 
 
