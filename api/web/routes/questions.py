@@ -66,9 +66,9 @@ def get_saved_question(name: str, session: CurrentSession) -> Response:
     return elsewhere(UrlQuestion.of_question(question, session.tags.classes_and_groups()).url)
 
 
-@router.post("/{name}/see", rule=WRITE.but(work="selection"))
+@router.post("/{name}/see", rule=READ.but(changes=True, work="selection"))
 def post_see_page(name: str, session: CurrentSession, holding: Holding = "") -> Response:
-    """Keep a question's number of frames as the one that its owner saw last."""
+    """Keep a question's number of frames as the one that the caller saw last."""
     session.saved_questions.see(name)
     return elsewhere(narrowed_path("/questions", holding))
 
