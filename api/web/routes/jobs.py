@@ -16,7 +16,12 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
 from api.services.jobs.files import FIGURE
-from api.services.jobs.improvable import can_predict, improvable_model, weakest_classes
+from api.services.jobs.improvable import (
+    can_predict,
+    improvable_model,
+    needs_command,
+    weakest_classes,
+)
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
@@ -322,6 +327,7 @@ def get_cell_frames(
     context["validated"] = validated
     job = session.jobs.get(name)
     context["predicts"] = can_predict(job.settings)
+    context["by_command"] = needs_command(job.settings)
     context["prediction"] = _prediction(session, job)
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)
