@@ -24,6 +24,8 @@ from query.frames.one_frame import SnapshotFrame
 router = Router(api=Api.WEB, include_in_schema=False)
 
 _NEIGHBOURS = 4
+_PREDICTIONS = 20
+"""Models whose predictions of a frame its page offers, the newest first, beside the chosen one."""
 
 NOTE = "note"
 """The tag that holds what somebody writes about a frame."""
@@ -58,7 +60,7 @@ def get_frame_page(
         "frame": frame,
         "legend": session.pictures.legend(frame),
         "colours": session.pictures.colours(frame),
-        "predictions": session.pictures.predictions(frame) if frame.image else [],
+        "predictions": _laid_over(session, frame, search.view.over) if frame.image else [],
         "groups": _groups(session, frame),
         "file": {
             name: _shown(value, frame.file_types[name])
@@ -71,6 +73,13 @@ def get_frame_page(
         "note": frame.tags.get(NOTE) or "",
     }
     return page(request, "frame.html", context)
+
+
+def _laid_over(session: Session, frame: SnapshotFrame, over: str) -> list[Any]:
+    """The newest predictions of a frame, and that of the model that lies over pictures."""
+    made = session.pictures.predictions(frame)
+    model = over.partition(":")[2]
+    return [*made[:_PREDICTIONS], *(one for one in made[_PREDICTIONS:] if one.model == model)]
 
 
 @router.post("/marks", rule=WRITE_ALL_ROWS)

@@ -136,10 +136,10 @@ def new_job(form: Form, question: Question | None = None) -> AnyBody:
     body: dict[str, Any] = {"kind": kind}
     if "stage" in _BODIES[kind].model_fields:
         body["stage"] = not form.get("unstaged")
-    if dataset := form.get("dataset"):
+    if dataset := form.chosen("dataset"):
         body["dataset"] = dataset
     for field in simple_fields(_BODIES[kind]):
-        if field.name not in ("stage", "save_as") and (value := form.get(field.name)):
+        if field.name not in ("stage", "save_as") and (value := form.chosen(field.name)):
             body[field.name] = list(names(value)) if field.is_list else value
     if kind == "validate" and (onnx := _pairs(form, "onnx", "scale=1/255")):
         body["onnx"] = onnx
