@@ -12,6 +12,8 @@ from api.app import create_app
 from api.settings import Settings
 from catalog.accounts import users
 from catalog.records.question_tables import SavedQuestion
+from pipeline.cache.lease import MANIFESTS
+from pipeline.entry_name import HEADER_FILE
 from tests.api.web.large_home import add_many
 from tests.pipeline.homes import open_home
 
@@ -101,6 +103,33 @@ def test_an_action_leads_back_to_the_list_as_it_was(browser: TestClient) -> None
             303, f"{start}?holding=%2F%2Fa.b%2F%0D%0AX%3Ay",
         )  # fmt: skip
         assert browser.post(f"{path}?holding={201 * 'z'}", headers=here).status_code == 422
+
+
+def test_staged_datasets_are_found_and_pinned(shared_home: Path, tmp_path: Path) -> None:
+    """A hundred are listed, and those of a name; one is pinned, and the list stays as it was."""
+    for number in range(120):
+        folder = tmp_path / MANIFESTS / f"night-{number:03}"
+        folder.mkdir(parents=True)
+        (folder / HEADER_FILE).write_text("{}")
+    app = create_app(Settings(home=shared_home, cache=tmp_path), authenticates=False)
+    rows = r'<th scope="row"><a href="/datasets/(night-\d+)'
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        listed = client.get("/operate/cache").text
+        assert len(re.findall(rows, listed)) == 100
+        assert "a part of a name finds others" in listed
+        page = client.get("/operate/cache?holding=NIGHT-01").text
+        assert sorted(re.findall(rows, page)) == [f"night-01{n}" for n in range(10)]
+        (action,) = {*re.findall(r'hx-post="([^"]+)"', page)}
+        form = {"dataset": "night-013", "action": "pin"}
+        pinned = client.post(action, data=form, headers={"Sec-Fetch-Site": "same-origin"})
+        assert (pinned.status_code, pinned.url.raw_path) == (
+            200,
+            b"/operate/cache?holding=NIGHT-01",
+        )
+        assert pinned.text.count("<small>pinned</small>") == 1
+        assert len(re.findall(rows, pinned.text)) == 10
+        none = client.get("/operate/cache?holding=zzz").text
+        assert "No staged dataset has this in its name." in none
 
 
 def test_tokens_are_found_by_their_user(browser: TestClient) -> None:
