@@ -250,6 +250,11 @@ def test_an_empty_field_says_what_the_job_then_has(browser: TestClient, kind: st
     assert len(fields) > 8
     assert [one for one in fields if not re.search(r'(value|placeholder)="[^"]', one)] == []
     assert 'name="wall_minutes" inputmode="numeric" placeholder="no limit but' in folded
+    # An example is no promise of others, nor one of a backend that takes none.
+    assert ('placeholder="none, or mirror"' in folded) is (kind == "validate")
+    assert "such as mirror" not in folded
+    assert 'name="options" placeholder="none"' in folded
+    assert "as that backend has them: of Slurm, partition=gpu" in folded
 
 
 def test_what_is_sent_arrives() -> None:
