@@ -215,7 +215,7 @@ class Workspace:
         limited = copy(self)
         limited._seen, datasets = rows
         limited.records = self.records.limited_to(
-            owner, visible_to(owner, datasets), datasets.manifest
+            owner, visible_to(owner, datasets, has_rows=bool(rules)), datasets.manifest
         )
         return limited
 

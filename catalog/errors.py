@@ -41,7 +41,7 @@ What a program may want to act on is on attributes.
 Foreign exceptions are translated into these once, where they enter, ``from`` the cause.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -115,6 +115,18 @@ class UnknownName(InvalidInput):
             advice.append(f"known: {', '.join(known) or 'none'}.")
         advice += [hint] if hint else []
         super().__init__(f"unknown {kind} '{name}': {' '.join(advice)}")
+
+
+def known_names(names: Sequence[str], way: str) -> str:
+    """The end of an error that says which names there are: all, or a few and how many more.
+
+    Args:
+        names: At least one.
+        way: What lists them.
+    """
+    listed = ", ".join(names[:_MOST_LISTED])
+    more = len(names) - _MOST_LISTED
+    return f"known: {listed}" + (f" and {more:,} more; {way} list them" if more > 0 else "")
 
 
 _LEAST_LIKENESS = 0.65

@@ -65,7 +65,7 @@ class SavedQuestions:
         return self._one("POST", "/v1/questions", request)
 
     def see(self, name: str) -> SavedQuestion:
-        """Keep the number of its frames now as the one that its owner saw last.
+        """Keep the number of its frames now as the one that you saw last.
 
         Raises:
             NotFound: There is none of that name.

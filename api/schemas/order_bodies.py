@@ -34,6 +34,8 @@ class SimpleField:
     """Whether the text has names with commas between."""
     is_choice: bool
     """Whether it is yes or no."""
+    is_only: bool
+    """Whether the example is the one value that it may have."""
 
 
 def simple_fields(body: type[BaseModel]) -> list[SimpleField]:
@@ -47,6 +49,7 @@ def simple_fields(body: type[BaseModel]) -> list[SimpleField]:
             _text_of(row.default if row.setting.usual is None else row.setting.usual),
             row.is_list,
             bool in row.types,
+            row.setting.metavar in row.setting.examples,
         )
         for row in _ROWS[body.__name__]
         if row.is_list or {str, int, float, bool} & {*row.types}

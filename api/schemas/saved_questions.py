@@ -10,7 +10,7 @@ from catalog.text.bounded import Name
 from query.question.question import Question
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
-    from catalog.records.question_tables import SavedQuestion
+    from catalog.records.question_tables import QuestionLook, SavedQuestion
 
 _QUESTION = {"ranges": [{"tag": "bicycle", "lowest": 5000}]}
 
@@ -34,22 +34,34 @@ class SavedQuestionBody(Schema):
     question: dict[str, Any] = Field(examples=[_QUESTION])
     shared: bool = Field(description="Whether other users see it.", examples=[True])
     owner: str = Field(examples=["anna"])
+    own: bool = Field(description="Whether it is the caller's.", examples=[True])
     seen_frames: int | None = Field(
-        description="Frames that its owner saw last; null to other users.", examples=[160]
+        description="Frames that the caller saw last: of one's own question since it was saved, of "
+        "another's since the first /see; null before.",
+        examples=[160],
     )
     seen: str | None = Field(description="When that was; likewise.", examples=[EXAMPLE_TIME])
     created: str = Field(examples=[EXAMPLE_TIME])
 
     @classmethod
-    def of(cls, saved: "SavedQuestion", *, is_owner: bool) -> "SavedQuestionBody":
-        """A record's; counts are of the rows that its owner sees."""
+    def of(
+        cls, saved: "SavedQuestion", *, own: bool, look: "SavedQuestion | QuestionLook | None"
+    ) -> "SavedQuestionBody":
+        """A record's.
+
+        Args:
+            saved: The record.
+            own: Whether it is the caller's.
+            look: What the caller saw of it last, of the rows that the caller sees; None for none.
+        """
         return cls(
             name=saved.name,
             question=saved.question,
             shared=saved.shared,
             owner=saved.owner,
-            seen_frames=saved.frames if is_owner else None,
-            seen=iso_time(saved.counted) if is_owner else None,
+            own=own,
+            seen_frames=None if look is None else look.frames,
+            seen=None if look is None else iso_time(look.counted),
             created=iso_time(saved.created),
         )
 

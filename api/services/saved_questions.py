@@ -7,12 +7,11 @@ from api.schemas.saved_questions import CountedQuestionBody, NewSavedQuestion, S
 from api.services.call import Service
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.records import questions as records_of
-from catalog.values import now
 from query.question.question import Question
 from query.question.wrong_value import checked
 
 if TYPE_CHECKING:
-    from catalog.records.question_tables import SavedQuestion
+    from catalog.records.question_tables import QuestionLook, SavedQuestion
 
 
 class SavedQuestions(Service):
@@ -20,9 +19,11 @@ class SavedQuestions(Service):
 
     def list(self) -> list[SavedQuestionBody]:
         """The caller's and those that are shared, by name; all for admins and commands."""
+        records = self._session.whole.readable_records
+        looks = records_of.looks_of(records, self._session.owner)
         return [
-            SavedQuestionBody.of(saved, is_owner=self._is_owner(saved))
-            for saved in records_of.listed(self._session.whole.readable_records)
+            self._body(saved, looks.get(saved.id))
+            for saved in records_of.listed(records)
             if self._sees(saved)
         ]
 
@@ -33,8 +34,9 @@ class SavedQuestions(Service):
             NotFound: There is none of that name that the caller sees.
         """
         saved = self._recorded(name)
+        looks = records_of.looks_of(self._session.whole.readable_records, self._session.owner)
         frames, snapshot = self._count(_question_of(saved))
-        return self._counted(saved, frames, snapshot)
+        return self._counted(self._body(saved, looks.get(saved.id)), frames, snapshot)
 
     def save(
         self, name: str, question: Question | Mapping[str, Any], *, shared: bool = False
@@ -65,21 +67,21 @@ class SavedQuestions(Service):
             owner=owner.name,
             account=owner.account,
         )
-        return self._counted(records_of.add(self._session.whole.records, saved), frames, snapshot)
+        added = records_of.add(self._session.whole.records, saved)
+        return self._counted(self._body(added), frames, snapshot)
 
     def see(self, name: str) -> CountedQuestionBody:
-        """Keep the number of a question's frames now as the one that its owner saw last.
+        """Keep the number of a question's frames now as the one that the caller saw last.
 
         Raises:
             NotFound: There is none of that name that the caller sees.
-            NotAllowed: It is another user's.
         """
-        saved = self._of_caller(name)
+        saved = self._recorded(name)
         frames, snapshot = self._count(_question_of(saved))
-        saved = records_of.change(
-            self._session.whole.records, name, frames=frames, snapshot=snapshot, counted=now()
+        look = records_of.note_look(
+            self._session.whole.records, name, self._session.owner, frames, snapshot
         )
-        return self._counted(saved, frames, snapshot)
+        return self._counted(self._body(saved, look), frames, snapshot)
 
     def remove(self, name: str) -> None:
         """Forget a question.
@@ -90,19 +92,13 @@ class SavedQuestions(Service):
         """
         saved = self._recorded(name)
         if not self._is_owner(saved) and not self._is_admin:
-            raise _of_another(saved)
+            raise NotAllowed(f"question {saved.name}: is {saved.owner or 'nobody'}'s, not yours")
         records_of.remove(self._session.whole.records, name)
 
     def _recorded(self, name: str) -> "SavedQuestion":
         saved = records_of.recorded(self._session.whole.readable_records, name)
         if not self._sees(saved):
             raise records_of.missing(name)
-        return saved
-
-    def _of_caller(self, name: str) -> "SavedQuestion":
-        saved = self._recorded(name)
-        if not self._is_owner(saved):
-            raise _of_another(saved)
         return saved
 
     @property
@@ -113,8 +109,7 @@ class SavedQuestions(Service):
         return saved.shared or self._is_admin or self._is_owner(saved)
 
     def _is_owner(self, saved: "SavedQuestion") -> bool:
-        owner = self._session.owner
-        return (saved.owner, saved.account) == (owner.name, owner.account)
+        return records_of.is_owner(saved, self._session.owner)
 
     def _count(self, question: Question) -> tuple[int, int]:
         """Frames that answer a question now, and of which snapshot."""
@@ -122,14 +117,16 @@ class SavedQuestions(Service):
 
         return count_frames(self._workspace.catalog, question)
 
-    def _counted(self, saved: "SavedQuestion", frames: int, snapshot: int) -> CountedQuestionBody:
-        body = SavedQuestionBody.of(saved, is_owner=self._is_owner(saved))
+    def _body(
+        self, saved: "SavedQuestion", look: "SavedQuestion | QuestionLook | None" = None
+    ) -> SavedQuestionBody:
+        """A question's, with what the caller saw of it last: an owner's is the question's own."""
+        own = self._is_owner(saved)
+        return SavedQuestionBody.of(saved, own=own, look=look or (saved if own else None))
+
+    def _counted(self, body: SavedQuestionBody, frames: int, snapshot: int) -> CountedQuestionBody:
         return CountedQuestionBody(**dict(body), frames=frames, snapshot=snapshot)
 
 
 def _question_of(saved: "SavedQuestion") -> Question:
     return Question.model_validate(saved.question)
-
-
-def _of_another(saved: "SavedQuestion") -> NotAllowed:
-    return NotAllowed(f"question {saved.name}: is {saved.owner or 'nobody'}'s, not yours")

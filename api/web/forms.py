@@ -21,6 +21,10 @@ class Form:
         """The last value of that name, without blanks around it; "" where there is none."""
         return next((v.strip() for n, v in reversed(self._fields) if n == name), "")
 
+    def chosen(self, name: str) -> str:
+        """The value of a list; or the name of another, where one was typed beside it."""
+        return self.get(f"named.{name}") or self.get(name)
+
     def __contains__(self, name: str) -> bool:
         """True when the form has the field, filled in or not."""
         return any(n == name for n, _ in self._fields)

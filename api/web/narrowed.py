@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
+from urllib.parse import urlencode
 
 from fastapi import Query
 
@@ -37,3 +38,13 @@ def narrowed(
     text = holding.casefold()
     of_text = [row for row in rows if text in names(row).casefold()]
     return Narrowed(of_text[:most], holding, are_all=len(of_text) <= most)
+
+
+def narrowed_path(path: str, holding: str) -> str:
+    """The path of a list, narrowed as it was when an action in it was asked for.
+
+    Args:
+        path: The list's own, which no request says.
+        holding: The text; empty for the whole list.
+    """
+    return f"{path}?{urlencode({'holding': holding})}" if holding else path

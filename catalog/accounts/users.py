@@ -157,11 +157,11 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
 
     What they made belongs to nobody from here on: a later user of the name is no heir.
     """
-    from sqlalchemy import update
+    from sqlalchemy import delete, update
 
     from catalog.records.automation.tables import Trigger, Webhook
     from catalog.records.policy_tables import Policy
-    from catalog.records.question_tables import SavedQuestion
+    from catalog.records.question_tables import QuestionLook, SavedQuestion
     from catalog.records.tables import Dataset
     from catalog.records.versions import new_version
 
@@ -174,6 +174,7 @@ def remove(records: "RecordStore", name: str, expected: ExpectedVersion | None =
             for kind in (Dataset, Policy, SavedQuestion, Trigger, Webhook):
                 theirs = kind.account == user.account
                 session.execute(update(kind).where(theirs).values(owner=""))
+            session.execute(delete(QuestionLook).where(QuestionLook.account == user.account))
     return user
 
 

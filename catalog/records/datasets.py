@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import NotAllowed, NotFound
+from catalog.errors import NotAllowed, NotFound, known_names
 from catalog.records.kinds import DATASETS
 from catalog.records.reading import Records, all_of, holds, ids_in
 from catalog.values import Owner
@@ -174,4 +174,4 @@ def _known_datasets(records: Records, name: str) -> str:
     names = records.rows(f"SELECT DISTINCT name FROM datasets WHERE {_IS_THERE} ORDER BY name")
     if not names:
         return "there are none yet: framesift dataset create and POST /v1/datasets make one"
-    return f"known: {', '.join(name for (name,) in names)}"
+    return known_names([name for (name,) in names], "framesift dataset list and GET /v1/datasets")

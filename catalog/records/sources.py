@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.errors import AlreadyExists, InvalidInput, NotFound, known_names
 from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.kinds import SOURCES
 from catalog.records.reading import Records
@@ -57,9 +57,10 @@ def recorded_source(records: Records, name: str) -> "Source":
     """
     rows = records.select(SOURCES, "name = :name", name=name)
     if not rows:
-        known = ", ".join(source.name for source in recorded_sources(records))
+        known = [source.name for source in recorded_sources(records)]
+        way = "framesift source list and GET /v1/sources"
         raise NotFound(
-            "source", name, f"known: {known}" if known else "add one: framesift source add"
+            "source", name, known_names(known, way) if known else "add one: framesift source add"
         )
     return rows[0]
 

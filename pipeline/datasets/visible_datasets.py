@@ -200,11 +200,19 @@ class VisibleDatasets:
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 
-def visible_to(owner: Owner, datasets: VisibleDatasets) -> Callable[[Dataset], Dataset | None]:
-    """A function that turns a dataset into the record that a user sees (docs/decisions/0020)."""
+def visible_to(
+    owner: Owner, datasets: VisibleDatasets, *, has_rows: bool = True
+) -> Callable[[Dataset], Dataset | None]:
+    """A function that turns a dataset into the record that a user sees (docs/decisions/0020).
+
+    Args:
+        owner: The user.
+        datasets: What the user sees of them.
+        has_rows: Whether the user is in a collection: without one no dataset is looked at.
+    """
 
     def as_visible(dataset: Dataset) -> Dataset | None:
-        portion = datasets.of(dataset)
+        portion = datasets.of(dataset) if has_rows else None
         return None if portion is None else _record_of(dataset, *portion, owner)
 
     return as_visible

@@ -17,7 +17,7 @@ from api.cli.commands.questions import question_app
 from api.settings import Settings
 from api.web.find.url_question import UrlQuestion
 from catalog.accounts import row_collections, tokens, users
-from catalog.records.question_tables import SavedQuestion
+from catalog.records.question_tables import QuestionLook, SavedQuestion
 from catalog.records.store import RecordStore
 from query.question.question import Question
 from tests.pipeline.homes import copy_home
@@ -85,7 +85,6 @@ def test_questions_are_their_users_or_shared(house: House) -> None:
     assert house.ask("dora2", "GET", "/mine")[0] == 404
     assert house.ask("dora2", "POST", "/mine/see")[0] == 404
     assert house.ask("dora2", "DELETE", "/mine")[0] == 404
-    assert house.ask("dora2", "POST", "/ours/see")[0] == 403
     assert house.ask("dora2", "DELETE", "/ours")[0] == 403
     assert house.ask("otto", "POST", body={"name": "his", "question": {}})[0] == 403
     assert house.ask("dora2", "POST", body={"name": "mine", "question": {}})[0] == 409
@@ -113,12 +112,60 @@ def test_a_question_counts_since_its_owner_looked(house: House) -> None:
     assert (shown["seen_frames"], shown["frames"] > 1) == (1, True)
     assert house.ask("dora", "GET", "/cars")[1]["seen_frames"] == 1
     assert house.ask("dora", "POST", "/cars/see")[1]["seen_frames"] == shown["frames"]
+    assert looks(house) == {}  # hers is the question's own
     for part in ({"limit": 3}, {"sample": 3}, {"snapshot": 1}, {"order": ["car desc"]}):
         status, problem = house.ask("dora", "POST", body={"name": "part", "question": part})
         assert (status, "leave out order" in problem["detail"]) == (400, True), part
     unknown = {"name": "no", "question": {"where": "no_such_tag > 1"}}
     assert house.ask("dora", "POST", body=unknown)[0] == 400
     assert house.names("dora") == ["cars"]
+
+
+def looks(house: House) -> dict[tuple[int, str], int]:
+    """The frames that users saw last of others' questions, by the question and the user."""
+    records = RecordStore(house.home / "records" / "records.sqlite")
+    with records.reading() as session:
+        return {(one.question_id, one.name): one.frames for one in session.query(QuestionLook)}
+
+
+def test_each_user_counts_a_shared_question_since_they_looked(house: House) -> None:
+    """Also one with a token to read, on the rows that each sees; one row each, until removed."""
+    for name in ("ours", "ours2"):
+        house.ask("dora", "POST", body={"name": name, "question": {}, "shared": True})
+    _, first = house.ask("otto", "GET", "/ours")
+    assert (first["own"], first["seen_frames"], first["seen"]) == (False, None, None)
+    assert looks(house) == {}
+    front = house.ask("carl", "GET", "/ours")[1]["frames"]
+    for _ in range(2):
+        for user, frames in (("otto", 24), ("carl", front), ("dora2", 24)):
+            status, seen = house.ask(user, "POST", "/ours/see")
+            assert (status, seen["own"], seen["seen_frames"]) == (200, False, frames), seen
+    assert house.ask("otto", "POST", "/ours2/see")[0] == 200
+    expected = {(1, "otto"): 24, (1, "carl"): front, (1, "dora2"): 24, (2, "otto"): 24}
+    assert looks(house) == expected
+    records = RecordStore(house.home / "records" / "records.sqlite")
+    with records.session() as session:
+        session.query(QuestionLook).filter_by(name="otto", question_id=1).update({"frames": 20})
+        session.query(SavedQuestion).update({"frames": 21})
+    listed = {user: house.ask(user, "GET")[1]["questions"] for user in ROLES}
+    assert {user: [one["seen_frames"] for one in rows] for user, rows in listed.items()} == {
+        "otto": [20, 24], "carl": [front, None], "dora2": [24, None], "dora": [21, 21],
+        "root": [None, None],
+    }  # fmt: skip
+    rows = house.page("otto", "/questions")[2].split("<tr>")
+    assert ["<strong>+4</strong> since" in row for row in rows[2:]] == [True, False]
+    assert ["the same as on" in row for row in rows[2:]] == [False, True]
+    assert ["Count from now" in row for row in rows[2:]] == [True, False]
+    assert house.page("otto", "/questions/ours/see", x="1")[:2] == (303, "/questions")
+    assert "<strong>+" not in house.page("otto", "/questions")[2]
+    assert "<strong>+3</strong>" in house.page("dora", "/questions")[2]
+    page = house.page("root", "/questions")[2]
+    assert (page.count("Count from now"), "since" in page.partition("<tbody>")[2]) == (2, False)
+    users.remove(records, "dora2")
+    assert house.ask("dora", "DELETE", "/ours2")[0] == 204
+    assert looks(house) == {(1, "otto"): 24, (1, "carl"): front}
+    users.remove(records, "dora")  # nobody's from here on, and still shared
+    assert house.ask("otto", "GET", "/ours")[1]["seen_frames"] == 24
 
 
 def test_the_page_saves_lists_and_opens_questions(house: House) -> None:

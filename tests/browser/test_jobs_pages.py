@@ -33,7 +33,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One job of it has 1,024 logs, and there are 150 datasets."""
+    """One job of it has 1,024 logs; there are 150 datasets, and 131 models that all predicted."""
     jobs = home_with_every_job(catalogued, tmp_path_factory.mktemp("every"))
     logs = JobPaths(jobs.home / "jobs" / "run-nothing").logs
     logs.mkdir(parents=True, exist_ok=True)
@@ -45,6 +45,15 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     values = {name: getattr(city, name) for name in names}
     with workspace.records.session() as session:
         session.add_all(Dataset(**values | {"name": f"night-{n}"}) for n in range(150))
+        session.add_all(
+            Job(
+                name=f"{kind}-{name}", kind=kind, backend="local", state="done", metrics={},
+                request={"stages": [], "settings": {"model": f"train-{name}"}}, dataset_id=city.id,
+                paths={"folder": "/none", "model_dir": "/none"},
+            )
+            for kind in ("train", "predict")
+            for name in ("of-city", *(f"of-night-{n}" for n in range(130)))
+        )  # fmt: skip
     workspace.close()
     with serving(jobs.home) as (url, _):
         yield Served(url, jobs)
@@ -100,6 +109,50 @@ def test_a_dataset_is_searched_for(served: Served, tab: Page) -> None:
     training.get_by_role("searchbox").fill("ITY")
     expect(training.locator("select[name=dataset]")).to_have_value("city@1")
     expect(training.locator(".plan")).to_contain_text("city@1")
+    assert serious(tab) == []
+
+
+def test_models_are_searched_for(served: Served, tab: Page) -> None:
+    """As one types the name of one to go on from; and of one to lay over Find's pictures."""
+    tab.goto(f"{served.url}/new-job")
+    options = tab.locator("#newest-models option")
+    expect(options).to_have_count(100)
+    tab.get_by_label("Go on from").press_sequentially("of-CIT")
+    expect(options).to_have_count(1)
+    expect(options).to_have_attribute("value", "train-of-city")
+    tab.get_by_label("Compare with").last.fill("night-12@300")
+    expect(options).to_have_count(11)
+    tab.goto(f"{served.url}/?over=errors:train-of-night-129")
+    over = tab.get_by_label("Over the pictures")
+    expect(over.locator("option")).to_have_count(2 + 50)
+    tab.get_by_label("Search for a model to lay over pictures").fill("of-CIT")
+    expect(over.locator("option")).to_have_count(2 + 2 + 1)
+    expect(over).to_have_value("errors:train-of-night-129")
+    over.select_option("prediction:train-of-city")
+    tab.wait_for_url("**over=prediction%3Atrain-of-city**")
+    tab.reload()
+    expect(over).to_have_value("prediction:train-of-city")
+    expect(over.locator("option")).to_have_count(2 + 2)
+    assert serious(tab) == []
+
+
+def test_ticked_jobs_stay_while_another_is_searched(served: Served, tab: Page) -> None:
+    """They are first in the list, and compared with the one that the search brought."""
+    tab.goto(f"{served.url}/jobs")
+    search = tab.get_by_role("searchbox")
+    search.fill("of-night-12")
+    boxes = tab.get_by_role("checkbox")
+    expect(boxes).to_have_count(22)
+    tab.get_by_label("Compare train-of-night-12", exact=True).check()
+    search.fill("of-city")
+    expect(boxes).to_have_count(3)
+    expect(boxes.first).to_be_checked()
+    expect(boxes.first).to_have_value("train-of-night-12")
+    tab.get_by_label("Compare train-of-city").check()
+    tab.get_by_role("button", name="Compare those that are ticked").click()
+    compared = tab.get_by_role("region", name="Side by side")
+    expect(compared).to_contain_text("train-of-night-12")
+    expect(compared).to_contain_text("train-of-city")
     assert serious(tab) == []
 
 

@@ -27,7 +27,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of a large home, which asks nobody who they are."""
-    large = large_home(catalogued, tmp_path_factory.mktemp("large"), datasets=300)
+    large = large_home(catalogued, tmp_path_factory.mktemp("large"), datasets=300, models=0)
     with serving(large.home) as (url, _):
         until_ready(url)
         yield Served(url, large)

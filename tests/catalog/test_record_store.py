@@ -178,6 +178,22 @@ def test_datasets_by_name_and_version(records: RecordStore) -> None:
             recorded_dataset(records, name)
 
 
+def test_few_of_many_names_are_told(records: RecordStore) -> None:
+    """Of 40 datasets and sources an error names twelve, and what lists the others."""
+    with records.session() as session:
+        session.add_all(dataset(f"many-{number:02}") for number in range(40))
+        session.add_all(source(f"s-{number:02}", datasource=f"{number}") for number in range(40))
+    for look, prefix, way in (
+        (recorded_dataset, "many", "framesift dataset list"), (recorded_source, "s", "source list"),
+    ):  # fmt: skip
+        with pytest.raises(NotFound) as refused:
+            look(records, f"{prefix}-4")
+        told = str(refused.value)
+        assert f"{prefix}-00, " in told
+        assert f"{prefix}-11 and 28 more; " in told
+        assert (way in told, f"{prefix}-12" in told) == (True, False)
+
+
 def test_missing_names(records: RecordStore) -> None:
     """What is not there is NotFound, saying what is known or what to do."""
     with pytest.raises(NotFound, match="framesift source add"):

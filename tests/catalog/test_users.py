@@ -28,7 +28,7 @@ from catalog.errors import (
 from catalog.records.automation.tables import Trigger, Webhook
 from catalog.records.jobs import recorded_jobs
 from catalog.records.policy_tables import Policy
-from catalog.records.question_tables import SavedQuestion
+from catalog.records.question_tables import QuestionLook, SavedQuestion
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Job
 from catalog.records.user_tables import AuditEntry, LoginFailure, Token, User
@@ -208,6 +208,13 @@ def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
                         owner=name, user=name, account=account),
                 ]
             )  # fmt: skip
+    with records.session() as session:
+        number = session.scalars(select(SavedQuestion.id)).first()
+        session.add_all(
+            QuestionLook(question_id=number, name=name, account=account, frames=1, snapshot=1)
+            for _, name, account in owners
+            if account != COMMAND
+        )
     former = users.recorded(records, "anna").account
     users.remove(records, "anna")
     later = users.add(records, "anna", ["dataadmin"], None)
@@ -217,6 +224,8 @@ def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
             rows = session.execute(select(kind.name, kind.owner).order_by(kind.name)).all()
             expected = {"anna": "", "anna-lena": "anna-lena", "machine": "anna", "otto": "otto"}
             assert {row.name: row.owner for row in rows} == expected
+        looks = select(QuestionLook.name).order_by(QuestionLook.name)
+        assert session.scalars(looks).all() == ["anna-lena", "otto"]
     assert [job.name for job in recorded_jobs(records, account=former)] == ["anna"]
     assert recorded_jobs(records, account=later.account) == []
 

@@ -49,9 +49,12 @@ def get_question(name: Name, session: CurrentSession) -> CountedQuestionBody:
     return session.saved_questions.get(name)
 
 
-@router.post("/{name}/see", rule=WRITE.but(work="selection"))
+@router.post("/{name}/see", rule=READ.but(changes=True, work="selection"))
 def post_see(name: Name, session: CurrentSession) -> CountedQuestionBody:
-    """Keep the number of a question's frames now as the one that its owner saw last."""
+    """Keep the number of a question's frames now as the one that the caller saw last.
+
+    Of a question that another user shares, too; each user has a number of their own.
+    """
     return session.saved_questions.see(name)
 
 

@@ -27,6 +27,14 @@ def can_predict(settings: Mapping[str, Any]) -> bool:
     return settings.get("predictions") is None and settings.get("scores") is None
 
 
+def needs_command(settings: Mapping[str, Any]) -> bool:
+    """Return whether only a command on the server's machine may load the model of a validation.
+
+    Its folder or file was named, or code of its author's was trusted: a server does neither.
+    """
+    return bool(settings.get("trust_model")) or str(settings.get("model") or "").startswith("/")
+
+
 def weakest_classes(metrics: Mapping[str, Any]) -> Sequence[str]:
     """Names of the classes that a validation finds worst, the worst first."""
     return [

@@ -39,6 +39,7 @@ class Jobs(Service):
         state: str | None = None,
         before: int | None = None,
         limit: int | None = None,
+        holding: str = "",
     ) -> list[JobBody]:
         """Jobs as they stand now, newest first.
 
@@ -47,13 +48,15 @@ class Jobs(Service):
             state: Only in this state.
             before: Only those whose number is lower.
             limit: At most this many.
+            holding: Only those whose name holds this text, in whatever case.
         """
         bring_up_to_date(self._workspace)
         records = self._workspace.readable_records
         states = None if state is None else [state]
         jobs = recorded_jobs(
-            records, kind=kind, states=states, account=self._account, before=before, limit=limit
-        )
+            records, kind=kind, states=states, account=self._account, before=before, limit=limit,
+            holding=holding,
+        )  # fmt: skip
         return [self._body(job) for job in jobs]
 
     def counts(self) -> dict[tuple[str, str], int]:

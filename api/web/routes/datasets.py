@@ -136,9 +136,15 @@ def get_gaps_part(
 
 
 @router.get("/datasets/{name}/diff", rule=READ)
-def get_diff_page(name: str, request: Request, session: CurrentSession, other: str) -> Response:
+def get_diff_page(
+    name: str,
+    request: Request,
+    session: CurrentSession,
+    other: str,
+    named: Annotated[str, Query(alias="named.other", description="In the other's place.")] = "",
+) -> Response:
     """Changes from this dataset to the other."""
-    diff = session.datasets.diff(name, other, limit=_CHANGED_FRAMES)
+    diff = session.datasets.diff(name, named.strip() or other, limit=_CHANGED_FRAMES)
     return page(request, "dataset_diff.html", {"diff": diff, **_HERE})
 
 

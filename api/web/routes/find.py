@@ -19,6 +19,7 @@ from api.web.find.url_question import UrlQuestion
 from api.web.find.value_counts import value_counts
 from api.web.find.view import SIZES
 from api.web.pages import HEADERS, page
+from api.web.run.choices import Choices, overlay_choices
 from catalog.errors import InvalidInput
 from ingest.imports.options import LATITUDE, LONGITUDE
 from query.statistics.facet_report import FacetReport
@@ -52,11 +53,22 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     of_families: dict[str, list[Shown]] = {}
     for facet in context["groups"].tags:
         of_families.setdefault(families.get(facet.tag, "frame"), []).append(facet)
-    context |= {"models": session.pictures.models(), "sizes": SIZES}
+    context |= {"overlays": _overlays(session, search), "sizes": SIZES}
     is_empty = context["report"].frames == 0 and not search.pairs
     context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
     context["steps"] = first_steps(session) if is_empty else None
     return page(request, "find.html", context | {"of_families": of_families})
+
+
+@router.get("/overlays", rule=READ)
+def get_overlays(request: Request, session: CurrentSession) -> Response:
+    """The models whose predictions may lie over pictures, of a text: options of the page."""
+    search = UrlQuestion.of(request.query_params.multi_items())
+    return page(request, "_choices.html", {"choices": _overlays(session, search)})
+
+
+def _overlays(session: Session, search: UrlQuestion) -> Choices:
+    return overlay_choices(session, holding=search.holding("over"), chosen=search.view.over)
 
 
 @router.get("/facets", rule=READ.but(work="facets"))

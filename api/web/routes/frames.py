@@ -13,6 +13,7 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS, Api
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
+from api.web.find.view import View
 from api.web.forms import Form, form_of
 from api.web.moments import moment
 from api.web.pages import elsewhere, is_part, page
@@ -24,6 +25,8 @@ from query.frames.one_frame import SnapshotFrame
 router = Router(api=Api.WEB, include_in_schema=False)
 
 _NEIGHBOURS = 4
+_PREDICTIONS = 20
+"""Models whose predictions of a frame its page offers, the newest first, beside the chosen one."""
 
 NOTE = "note"
 """The tag that holds what somebody writes about a frame."""
@@ -63,9 +66,7 @@ def get_frame_page(
         "frame": frame,
         "legend": session.pictures.legend(frame),
         "colours": session.pictures.colours(frame),
-        "predictions": (
-            session.pictures.predictions(frame, job or search.view.job) if frame.image else []
-        ),
+        "predictions": (_laid_over(session, frame, search.view, job) if frame.image else []),
         "groups": _groups(session, frame),
         "file": {
             name: _shown(value, frame.file_types[name])
@@ -78,6 +79,17 @@ def get_frame_page(
         "note": frame.tags.get(NOTE) or "",
     }
     return page(request, "frame.html", context)
+
+
+def _laid_over(session: Session, frame: SnapshotFrame, view: View, job: str) -> list[Any]:
+    """The newest predictions of a frame, and those that lie over pictures.
+
+    Args:
+        job: The validation whose confusion matrix led here; empty else.
+    """
+    made = session.pictures.predictions(frame, job or view.job)
+    model = view.over.partition(":")[2]
+    return [*made[:_PREDICTIONS], *(one for one in made[_PREDICTIONS:] if one.model == model)]
 
 
 @router.post("/marks", rule=WRITE_ALL_ROWS)

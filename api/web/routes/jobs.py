@@ -17,12 +17,24 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE, WRITE_ALL_ROWS, Api
 from api.schemas.jobs import JobBody
 from api.services.jobs.files import FIGURE
-from api.services.jobs.improvable import can_predict, improvable_model, weakest_classes
+from api.services.jobs.improvable import (
+    can_predict,
+    improvable_model,
+    needs_command,
+    weakest_classes,
+)
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
+from api.web.narrowed import Holding
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
-from api.web.run.choices import dataset_choices, model_choices, or_predictions, trained
+from api.web.run.choices import (
+    dataset_choices,
+    model_choices,
+    or_no_dataset,
+    or_predictions,
+    trained,
+)
 from api.web.run.curves import Curve, curves_of, plots_of, program_curves
 from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
@@ -86,13 +98,17 @@ def get_jobs_page(
     session: CurrentSession,
     job: Annotated[list[str] | None, Query(description="Jobs side by side.")] = None,
     before: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+    holding: Holding = "",
 ) -> Response:
-    """Jobs, newest first, page by page; those that are named side by side."""
-    jobs = session.jobs.list(before=before, limit=_LISTED + 1)
+    """Jobs, newest first, page by page; those that are named side by side, and first."""
+    jobs = session.jobs.list(before=before, limit=_LISTED + 1, holding=holding)
     older = jobs[_LISTED - 1].number if len(jobs) > _LISTED else None
-    compared = session.jobs.compare((job or [])[:_MOST_COMPARED])
+    named = [*dict.fromkeys(job or ())][:_MOST_COMPARED]
+    compared = session.jobs.compare([] if is_part(request) else named)  # a search takes the list
+    ticked = [session.jobs.get(name) for name in named]
     context = {
-        "jobs": jobs[:_LISTED], "older": older, "before": before,
+        "jobs": [*ticked, *(one for one in jobs[:_LISTED] if one.name not in named)],
+        "ticked": named, "older": older, "before": before, "holding": holding,
         "progress_of": short_progress,
         "compared": compared.jobs, "rows": compared_rows(compared),
         "differences": _differences(session, compared.jobs),
@@ -134,6 +150,7 @@ def get_new_job(
         frames = counted.matching
     context = {
         "datasets": dataset_choices(session, chosen=dataset),
+        "read": or_no_dataset(dataset_choices(session)),
         "models": models,
         "trained": trained(models),
         "validated": or_predictions(models),
@@ -162,15 +179,31 @@ def _again(session: Session, name: str) -> dict[str, str]:
 
 
 @router.get("/new-job/datasets", rule=READ)
-def get_dataset_choices(request: Request, session: CurrentSession, holding: str = "") -> Response:
+def get_dataset_choices(
+    request: Request,
+    session: CurrentSession,
+    holding: Holding = "",
+    none: Annotated[bool, Query(description="Whether no dataset is offered, too, first.")] = False,
+) -> Response:
     """The newest datasets whose name holds a text: options of the form."""
-    return page(request, "_choices.html", {"choices": dataset_choices(session, holding=holding)})
+    choices = dataset_choices(session, holding=holding)
+    return page(request, "_choices.html", {"choices": or_no_dataset(choices) if none else choices})
 
 
 @router.get("/new-job/models", rule=READ)
-def get_model_choices(request: Request, session: CurrentSession, holding: str = "") -> Response:
+def get_model_choices(request: Request, session: CurrentSession, holding: Holding = "") -> Response:
     """The newest models whose name holds a text, likewise, and none."""
     choices = or_predictions(model_choices(session, holding=holding))
+    return page(request, "_choices.html", {"choices": choices})
+
+
+@router.get("/new-job/trained", rule=READ)
+def get_trained_choices(
+    request: Request, session: CurrentSession, continue_from: Holding = "", compare: Holding = ""
+) -> Response:
+    """The newest models of trainings whose name holds what is typed in a field, without @STEP."""
+    holding = (continue_from or compare).strip().partition("@")[0]
+    choices = trained(model_choices(session, holding=holding))
     return page(request, "_choices.html", {"choices": choices})
 
 
@@ -340,6 +373,7 @@ def get_cell_frames(
     context["lacks"] = is_gone and tags[0] != tags[1]
     job = session.jobs.get(name)
     context["predicts"] = can_predict(job.settings)
+    context["by_command"] = needs_command(job.settings)
     context["prediction"] = _prediction(session, job)
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)

@@ -14,7 +14,7 @@ from api.schemas.saved_questions import CountedQuestionBody, SavedQuestionBody
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import form_of
-from api.web.narrowed import Holding, narrowed
+from api.web.narrowed import Holding, narrowed, narrowed_path
 from api.web.pages import elsewhere, gone_on, page
 from catalog.errors import FramesiftError, InvalidInput
 from query.question.question import Question
@@ -66,19 +66,21 @@ def get_saved_question(name: str, session: CurrentSession) -> Response:
     return elsewhere(UrlQuestion.of_question(question, session.tags.classes_and_groups()).url)
 
 
-@router.post("/{name}/see", rule=WRITE.but(work="selection"))
-def post_see_page(name: str, session: CurrentSession) -> Response:
-    """Keep a question's number of frames as the one that its owner saw last."""
+@router.post("/{name}/see", rule=READ.but(changes=True, work="selection"))
+def post_see_page(name: str, session: CurrentSession, holding: Holding = "") -> Response:
+    """Keep a question's number of frames as the one that the caller saw last."""
     session.saved_questions.see(name)
-    return elsewhere("/questions")
+    return elsewhere(narrowed_path("/questions", holding))
 
 
 @router.post("/{name}/remove", rule=WRITE)
-def post_remove_page(name: str, session: CurrentSession, context: CurrentContext) -> Response:
+def post_remove_page(
+    name: str, session: CurrentSession, context: CurrentContext, holding: Holding = ""
+) -> Response:
     """Forget a question."""
     context.about = f"question {name}: removed"[:500]
     session.saved_questions.remove(name)
-    return elsewhere("/questions")
+    return elsewhere(narrowed_path("/questions", holding))
 
 
 def _counted(

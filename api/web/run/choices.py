@@ -1,4 +1,4 @@
-"""The datasets and models that the form of a job offers: the newest, or those of a name."""
+"""The datasets and models that a form offers: the newest, or those of a name."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,6 +8,8 @@ from api.services.session import Session
 from catalog.errors import NotFound
 
 _OFFERED = 100
+_OVERLAID = 25
+"""Models whose predictions and errors Find offers to lay over pictures."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,33 @@ def trained(models: Choices) -> Choices:
     return replace(models, options=[(name, text) for name, text in models.options if name == text])
 
 
+def or_no_dataset(datasets: Choices) -> Choices:
+    """None, and datasets: what a check of machines may read."""
+    return replace(datasets, options=[("", "none"), *datasets.options], chosen="")
+
+
 def or_predictions(models: Choices) -> Choices:
     """Models, and none: what a validation may score."""
     return replace(models, options=[*models.options, ("", "none: score predictions")])
+
+
+def overlay_choices(session: Session, *, holding: str = "", chosen: str = "") -> Choices:
+    """What may lie over pictures: labels, and what models predicted, newest first.
+
+    Args:
+        session: The caller's.
+        holding: Only of models whose name holds this text.
+        chosen: As `View.over`; it is offered, too.
+    """
+    models, text = session.pictures.models(), holding.casefold()
+    offered = [name for name in models if text in name.casefold()][:_OVERLAID]
+    options = {"": "nothing", "label": "labels"}
+    for name in offered:
+        options |= {
+            f"prediction:{name}": f"predictions of {name}",
+            f"errors:{name}": f"errors of {name}",
+        }
+    if chosen not in options:
+        named = chosen.replace(":job:", ":job ").replace("prediction:", "predictions of ")
+        options[chosen] = named.replace(":", " of ", 1)
+    return Choices([*options.items()], chosen, len(models) <= _OVERLAID)

@@ -13,7 +13,7 @@ from api.schemas.new_jobs import (
     ResourcesBody,
 )
 from api.schemas.order_bodies import SimpleField, simple_fields
-from api.services.jobs.improvable import can_predict
+from api.services.jobs.improvable import can_predict, needs_command
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
@@ -88,13 +88,18 @@ def prediction_of(validation: JobBody) -> NewPrediction:
     """The prediction of a validation's frames by its model, on machines as the validation's.
 
     Raises:
-        InvalidInput: It is no validation of a model that is here.
+        InvalidInput: It is no validation of a model that is here, or of one that a server loads.
     """
     settings = validation.settings
     if validation.kind != "validate" or not can_predict(settings):
         raise InvalidInput(
             f"job {validation.name}: expected the validation of a model that is here; what another "
             "program predicted is no model"
+        )
+    if needs_command(settings):
+        raise InvalidInput(
+            f"model {settings['model']}: expected one that a training or program of this home made "
+            "and whose code needs no trust; on the server's machine, framesift predict takes it"
         )
     recorded = validation.request.get("resources") or {}
     resources = {name: recorded[name] for name in ResourcesBody.model_fields if recorded.get(name)}
@@ -131,10 +136,10 @@ def new_job(form: Form, question: Question | None = None) -> AnyBody:
     body: dict[str, Any] = {"kind": kind}
     if "stage" in _BODIES[kind].model_fields:
         body["stage"] = not form.get("unstaged")
-    if dataset := form.get("dataset"):
+    if dataset := form.chosen("dataset"):
         body["dataset"] = dataset
     for field in simple_fields(_BODIES[kind]):
-        if field.name not in ("stage", "save_as") and (value := form.get(field.name)):
+        if field.name not in ("stage", "save_as") and (value := form.chosen(field.name)):
             body[field.name] = list(names(value)) if field.is_list else value
     if kind == "validate" and (onnx := _pairs(form, "onnx", "scale=1/255")):
         body["onnx"] = onnx

@@ -9,6 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import insert
+
 from api.services.accounts.callers import NOBODY_ASKED
 from api.services.session import Session
 from api.workspace import Workspace
@@ -66,8 +68,9 @@ def large_home(
     *,
     classes: int = 150,
     scenes: int = 2_000,
-    datasets: int = 1_500,
+    datasets: int = 10_000,
     accounts: int = 1_000,
+    models: int = 400,
 ) -> LargeHome:
     """A copy of the catalogued home, grown.
 
@@ -76,6 +79,7 @@ def large_home(
         scenes: How many more; the first of them have odd names.
         datasets: How many more.
         accounts: How many more users, tokens and sources.
+        models: How many trainings that are done, and predictions, more.
     """
     jobs = home_with_every_job(catalogued, folder)
     workspace = open_home(jobs.home)
@@ -93,6 +97,7 @@ def large_home(
     _add_datasets(records, datasets)
     of_users = _add_accounts(records)
     add_many(records, accounts)
+    _add_models(records, models)
     _add_questions(workspace)
     _add_validations(workspace, [*names.values()], scenes)
     _add_problems(records)
@@ -163,8 +168,31 @@ def _add_datasets(records: RecordStore, datasets: int) -> None:
     odd = {"description": f"{ARABIC}. {UNBROKEN}", "owner": _LONG_NAME}
     split = {_LONG_NAME[:60]: 12, ARABIC: 12}
     with records.session() as session:
-        session.add_all(Dataset(name=f"many-{n:05}", **values) for n in range(datasets))
+        rows = [values | {"name": _numbered("many", n), "created": now()} for n in range(datasets)]
+        session.execute(insert(Dataset), rows)
         session.add(Dataset(name=_LONG_NAME, **values | odd | {"splits": split}))
+
+
+def _numbered(word: str, number: int) -> str:
+    """A name that begins like others; those after the first hundred are long."""
+    name = f"{word}-{number:05}"
+    return name if number < 100 else f"{name}-{(120 - len(name)) * 'x'}"
+
+
+def _add_models(records: RecordStore, models: int) -> None:
+    """Trainings that are done, and the prediction of each, of the long dataset."""
+    dataset_id = recorded_dataset(records, _LONG_NAME).id
+    with records.session() as session:
+        session.add_all(
+            Job(
+                name=_numbered(word, n), kind=kind, backend="local", state="done", error="",
+                metrics={}, dataset_id=dataset_id, paths={"folder": "/none", "model_dir": "/none"},
+                request={"stages": [], "settings": {"model": _numbered("trained", n)}},
+                started=now(), finished=now(),
+            )
+            for word, kind in (("trained", "train"), ("predicted", "predict"))
+            for n in range(models)
+        )  # fmt: skip
 
 
 def _add_accounts(records: RecordStore) -> dict[str, str]:

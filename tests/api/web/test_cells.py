@@ -132,6 +132,34 @@ def test_only_a_model_that_is_here_predicts(home: Path, browser: TestClient) -> 
     assert (refused.status_code, "is no model" in refused.text) == (400, True)
 
 
+@pytest.mark.parametrize(
+    ("settings", "by_command"),
+    [
+        ({"model": "/models/first"}, True), ({"model": "first", "trust_model": True}, True),
+        ({"model": "/models/first", "trust_model": True}, True),
+        ({"model": "/models/first.onnx", "model_name": "first"}, True),
+        ({"model": "first"}, False), ({"model": "ours/first.onnx", "model_name": "first"}, False),
+    ],
+)  # fmt: skip
+def test_what_only_a_command_may_load_has_no_button(
+    home: Path, browser: TestClient, settings: dict[str, object], by_command: bool
+) -> None:
+    """The cell says so in the button's place, and a form that is sent all the same is refused."""
+    workspace = open_home(home)
+    with workspace.records.session() as session:
+        session.query(Job).filter_by(name="v-first").update(
+            {"request": {"stages": [], "settings": settings | {"split": "train"}}}
+        )
+    workspace.close()
+    cell = browser.get(CELL).text
+    told = "<code>framesift predict</code> does, on the server&#39;s machine"
+    assert (FORM in cell, told.replace("&#39;", "'") in cell) == (not by_command, by_command)
+    assert "framesift predict" not in browser.get(CELL.replace("sky", "car")).text
+    if by_command:
+        refused = browser.post("/jobs/v-first/predict", headers=HERE)
+        assert (refused.status_code, "whose code needs no trust" in refused.text) == (400, True)
+
+
 def test_who_may_only_read_is_told(home: Path) -> None:
     """The sentence stays; neither the job nor marks are offered, or begun."""
     workspace = open_home(home)

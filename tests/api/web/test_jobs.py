@@ -58,6 +58,24 @@ def test_jobs_are_listed_and_compared(browser: TestClient) -> None:
     assert browser.get("/jobs?job=none").status_code == 404
 
 
+def test_jobs_are_searched_and_those_ticked_stay(browser: TestClient) -> None:
+    """A search takes the list alone; what is ticked stays, first, to be compared with another."""
+    rows = r'name="job" value="([^"]+)"( checked)?'
+    named = re.findall(rows, shown(browser, "/jobs?holding=V-FIR"))
+    assert named == [("v-first", "")]
+    both = re.findall(rows, shown(browser, "/jobs?holding=first"))
+    assert {name for name, _ in both} == {"first", "v-first"}
+    part = browser.get("/jobs?holding=v-f&job=broken", headers={"HX-Request": "true"}).text
+    assert re.findall(rows, part) == [("broken", " checked"), ("v-first", "")]
+    assert "Side by side" not in part
+    compared = shown(browser, "/jobs?holding=v-f&job=broken&job=v-first&job=broken")
+    assert re.findall(rows, compared) == [("broken", " checked"), ("v-first", " checked")]
+    assert "Side by side" in compared
+    assert 'name="holding" value="v-f"' in compared
+    assert "No job has this in its name." in shown(browser, "/jobs?holding=zzz")
+    assert browser.get(f"/jobs?holding={201 * 'z'}").status_code == 422
+
+
 def test_a_job_shows_its_curves_error_and_logs(browser: TestClient) -> None:
     """What a program printed is text, whatever it looks like."""
     page = shown(browser, "/jobs/first")

@@ -79,7 +79,7 @@ def test_the_newest_are_offered_and_others_searched(browser: TestClient) -> None
     assert datasets[:2] == ["city@2", "night-258@1"]
     assert (len(datasets), len(set(datasets)), chosen) == (100, 100, "")
     models = re.findall(r'<option value="(train-\d+)"', form)
-    assert (len(form) < 75_000, form.count('type="search"')) == (True, 4)
+    assert (len(form) < 85_000, form.count('type="search"')) == (True, 5)
     newest = [f"train-{number}" for number in range(129, 29, -1)]
     assert models == newest * 2  # to go on from, and to validate
     assert "train-failed" not in form
@@ -91,8 +91,41 @@ def test_the_newest_are_offered_and_others_searched(browser: TestClient) -> None
     found = browser.get("/new-job/models?holding=Y-mod").text
     assert found.count("<option") == 2
     assert '<option value="">none: score predictions</option>' in found
+    read = re.findall(r'value="([^"]*)"', browser.get("/new-job/datasets?none=1&holding=CITY").text)
+    assert read == ["", "city@2", "city@1"]
+    assert form.count('hx-get="/new-job/trained" hx-target="#newest-models"') == 2
+    for query, expected in (
+        ("continue_from=Y-mod", ["city-model"]), ("compare=train-12", range(129, 119, -1)),
+        ("continue_from=train-12@300", range(129, 119, -1)), ("compare=train-128", [128]),
+    ):  # fmt: skip
+        names = re.findall(r'value="([^"]*)"', browser.get(f"/new-job/trained?{query}").text)
+        named = [f"train-{one}" if isinstance(one, int) else one for one in expected]
+        assert names[: len(named)] == named
+        assert {*names[len(named) :]} <= {"train-12"}
     for pattern in ("%25", "_", "night-removed", "*"):
         assert "<option" not in browser.get(f"/new-job/datasets?holding={pattern}").text
+
+
+def test_without_scripts_a_name_is_typed(browser: TestClient) -> None:
+    """In each place with a longer list than it shows: it goes before what the list has."""
+    form = browser.get("/new-job").text
+    assert form.count('name="named.dataset"') == 4
+    assert form.count('name="named.model"') == 1
+    newest = {"dataset": "night-258@1", "named.dataset": " night-2@1 "}
+    dry = {"kind": "scaling", "ranks": "1", "max_steps": "1"}
+    told = browser.post("/new-job/dry-run", data=newest | dry, headers=HERE).text
+    assert ("night-2@1" in told, "night-258" in told) == (True, False)
+    refused = browser.post(
+        "/new-job/dry-run", data=newest | dry | {"named.dataset": "night-"}, headers=HERE
+    )
+    assert (refused.status_code, "night" in refused.text) == (404, True)
+    body = new_job(Form([("kind", "validate"), ("dataset", "a"), ("model", ""),
+                         ("named.model", "city-model"), ("named.dataset", "")]))  # fmt: skip
+    assert body.order() == Validation(dataset="a", model="city-model")
+    page = browser.get("/datasets/city@1").text
+    assert page.count('name="named.other"') == 1
+    diff = browser.get("/datasets/city@1/diff?other=night-258@1&named.other=night-2").text
+    assert ('to <a href="/datasets/night-2@1">' in diff.replace("%40", "@")) is True
 
 
 def test_onnx_files_of_programs_are_offered(catalogued: Path, tmp_path: Path) -> None:
@@ -217,6 +250,11 @@ def test_an_empty_field_says_what_the_job_then_has(browser: TestClient, kind: st
     assert len(fields) > 8
     assert [one for one in fields if not re.search(r'(value|placeholder)="[^"]', one)] == []
     assert 'name="wall_minutes" inputmode="numeric" placeholder="no limit but' in folded
+    # An example is no promise of others, nor one of a backend that takes none.
+    assert ('placeholder="none, or mirror"' in folded) is (kind == "validate")
+    assert "such as mirror" not in folded
+    assert 'name="options" placeholder="none"' in folded
+    assert "as that backend has them: of Slurm, partition=gpu" in folded
 
 
 def test_what_is_sent_arrives() -> None:

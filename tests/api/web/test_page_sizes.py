@@ -36,13 +36,13 @@ _LEFT_OUT = {
 }  # fmt: skip
 """Routes of GET that are no page of a catalog's."""
 
-_OF_MANY = ("/operate", "/operate/tokens", "/operate/users")
+_OF_MANY = ("/operate", "/operate/cache", "/operate/tokens", "/operate/users")
 """Lists of Operate that a part of a name narrows."""
 
 
 @pytest.fixture(scope="module")
 def large(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> LargeHome:
-    """188 classes, 2,008 scenes, 1,500 datasets, 1,000 users, tokens and sources, and all jobs."""
+    """188 classes, 2,008 scenes, 10,000 datasets, 1,000 users, tokens, sources, and all jobs."""
     return large_home(catalogued, tmp_path_factory.mktemp("large"))
 
 
@@ -75,6 +75,7 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/gallery": ["/gallery", f"/gallery?caption={','.join(f'more_{n}' for n in range(8))}"],
         "/map": [],  # no frame of theirs has a position
         "/values": [f"/values?tag=scene&number=1{one}" for one in ("", "&holding.scene=SCENE")],
+        "/overlays": ["/overlays", "/overlays?holding.over=TRAINED&over=errors:trained-00001"],
         "/steps": ["/steps?field=min.more_7&values=1,10,100,1000,10000"],
         "/frames/{fkey:path}": [path + one for path, one in product(frames[:3], questions[:2])],
         "/new-dataset": [f"/new-dataset{one}" for one in questions[:3]],
@@ -82,7 +83,7 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/datasets/{name}": [f"/datasets/{name}" for name in datasets],
         "/datasets/{name}/gaps": [f"/datasets/{name}/gaps?at_least=50" for name in datasets[:2]],
         "/datasets/{name}/diff": ["/datasets/city@1/diff?other=many-00001"],
-        "/jobs": ["/jobs", *_compared(large.jobs)],
+        "/jobs": ["/jobs", "/jobs?holding=trained", *_compared(large.jobs)],
         "/curves": [path.replace("/jobs", "/curves") for path in _compared(large.jobs)],
         "/jobs/{name}": [*jobs, "/jobs/v-large?class=Class+number+7"],
         "/jobs/{name}/part": [f"{job}/part" for job in jobs],
@@ -90,8 +91,9 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/jobs/{name}/files/{path:path}": ["/jobs/v-large/files/report.json"],
         "/jobs/{name}/frames": [f"/jobs/v-large{cell}"],  # it has no cells: a problem's page
         "/new-job": ["/new-job", "/new-job?dataset=city", f"/new-job{questions[1]}"],
-        "/new-job/datasets": ["/new-job/datasets?holding=many"],
+        "/new-job/datasets": ["/new-job/datasets?holding=many", "/new-job/datasets?none=1"],
         "/new-job/models": ["/new-job/models?holding=t"],
+        "/new-job/trained": ["/new-job/trained", "/new-job/trained?continue_from=TRAINED"],
         "/new-job/plan": ["/new-job/plan?dataset=city&kind=train"],
         "/new-job/estimate": ["/new-job/estimate?kind=train&dataset=city&workers=2"],
         "/jobs/{name}/next-frames": ["/jobs/v-large/next-frames"],
@@ -117,9 +119,9 @@ def _compared(jobs: Sequence[str]) -> list[str]:
 
 
 PARTS = {
-    "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/jobs/{name}/part",
+    "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/overlays", "/jobs/{name}/part",
     "/jobs/{name}/output", "/jobs/{name}/frames", "/datasets/{name}/gaps", "/new-job/plan",
-    "/new-job/datasets", "/new-job/models", "/new-job/estimate",
+    "/new-job/datasets", "/new-job/models", "/new-job/trained", "/new-job/estimate",
 }  # fmt: skip
 """Routes that scripts ask."""
 
@@ -163,6 +165,49 @@ def test_every_page_of_a_reader_is_small(browser: TestClient, large: LargeHome) 
     closed = {path for path, status in statuses.items() if status == 403}
     assert {"/operate/users", "/operate/audit", "/operate/cache"} <= closed
     assert {"/", "/datasets", "/jobs", "/questions", "/operate/tokens"}.isdisjoint(closed)
+    # He is in no collection: none of 10,000 datasets was looked at for what he sees of it.
+    assert not (large.home / "seen").exists()
+
+
+def test_ten_thousand_datasets_are_searched(browser: TestClient, large: LargeHome) -> None:
+    """Where datasets, models and jobs are listed or offered: the one meant, and not those alike."""
+    browser.cookies.set("framesift", large.tokens["root"])
+
+    def names(path: str, pattern: str) -> list[str]:
+        return [unescape(name) for name in re.findall(pattern, browser.get(path).text)]
+
+    option = r'<option value="([^"]+)"'
+    for path in ("/new-job", "/datasets/city", "/datasets/many-00001"):
+        listed = {*names(path, option)}
+        assert len([one for one in listed if one.startswith("many-09")]) == 99  # and one long name
+        assert "many-00009@1" not in listed
+    for path, pattern in (
+        ("/new-job/datasets?holding=MANY-{}", r'<option value="many-(\d+)'),
+        ("/datasets?holding=MANY-{}", r'<a href="/datasets/many-(\d+)'),
+        ("/new-job/models?holding=TRAINED-{}", r'<option value="trained-(\d+)'),
+        ("/new-job/trained?compare=TRAINED-{}", r'<option value="trained-(\d+)'),
+        ("/jobs?holding=TRAINED-{}", r'name="job" value="trained-(\d+)'),
+    ):
+        assert names(path.format("00009"), pattern) == ["00009"]
+        assert names(path.format("0000"), pattern) == [f"0000{n}" for n in range(9, -1, -1)]
+        assert len(names(path.format("00"), pattern)) == 100
+    laid = names("/overlays?holding.over=TRAINED-0039&over=errors:trained-00001", option)
+    kinds = [(kind, name[:13]) for kind, _, name in (one.partition(":") for one in laid[1:])]
+    assert kinds == [
+        *(
+            (kind, f"trained-0039{n}")
+            for n in range(9, -1, -1)
+            for kind in ("prediction", "errors")
+        ),
+        ("errors", "trained-00001"),
+    ]
+    find = browser.get("/?holding.over=TRAINED-0039&over=errors:trained-00001").text
+    assert find.count('value="prediction:trained-') == 10
+    assert 'value="errors:trained-00001" selected>errors of trained-00001<' in find
+    assert browser.get("/").text.count('value="prediction:trained-') == 25
+    older = names("/jobs?holding=trained", r'href="([^"]+)">Older<')
+    assert older[0].startswith("/jobs?holding=trained&before=")
+    assert len(names(older[0], r'name="job" value="trained-')) == 100
 
 
 @dataclass(frozen=True)

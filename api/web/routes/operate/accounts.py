@@ -14,7 +14,7 @@ from api.schemas.accounts.tokens import NewToken, TokenBody
 from api.schemas.accounts.users import NewUser
 from api.services.session import Session
 from api.web.forms import Form, form_of, names
-from api.web.narrowed import Holding, Narrowed, narrowed
+from api.web.narrowed import Holding, Narrowed, narrowed, narrowed_path
 from api.web.operate import shown_to
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
@@ -60,12 +60,16 @@ async def post_token_page(
 
 @router.post("/tokens/{number}/revoke", rule=OWN_ACCOUNT.but(compressed=False))
 def post_revoke_page(
-    number: _Number, request: Request, session: CurrentSession, context: CurrentContext
+    number: _Number,
+    request: Request,
+    session: CurrentSession,
+    context: CurrentContext,
+    holding: Holding = "",
 ) -> Response:
-    """Revoke a token."""
+    """Revoke a token; back to the list as it was."""
     revoked = session.tokens.revoke(number)
     context.about = f"token {revoked.name} of {revoked.user}: revoked"
-    return gone_on(request, "/operate/tokens")
+    return gone_on(request, narrowed_path("/operate/tokens", holding))
 
 
 @router.get("/users", rule=ADMIN_READ)
@@ -90,9 +94,12 @@ async def post_user_page(
 
 @router.post("/users/change", rule=ADMIN_WRITE.but(accounts=True))
 async def post_user_change_page(
-    request: Request, session: CurrentSession, context: CurrentContext
+    request: Request, session: CurrentSession, context: CurrentContext, holding: Holding = ""
 ) -> Response:
-    """Give a user other roles, refuse or admit them, or remove them with their tokens."""
+    """Give a user other roles, refuse or admit them, or remove them with their tokens.
+
+    Back to the list as it was.
+    """
     form = await form_of(request)
     name, action = form.get("name"), form.get("action")
     context.about = f"user {name}: {action}"[:500]
@@ -107,7 +114,7 @@ async def post_user_change_page(
         await run_in_threadpool(lambda: session.users.set(name, disabled=disabled))
     else:
         raise InvalidInput(f"action '{action[:40]}': expected roles, disable, enable or remove")
-    return gone_on(request, "/operate/users")
+    return gone_on(request, narrowed_path("/operate/users", holding))
 
 
 @router.get("/audit", rule=ADMIN_READ)

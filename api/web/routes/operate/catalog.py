@@ -12,6 +12,7 @@ from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS, Api
 from api.schemas.home_orders import Scan
 from api.web.forms import form_of
+from api.web.narrowed import MOST, Holding, narrowed, narrowed_path
 from api.web.operate import shown_to
 from api.web.pages import gone_on, page
 from catalog.errors import InvalidInput
@@ -48,17 +49,19 @@ def get_scan_page(
 
 
 @router.get("/cache", rule=READ_ALL_ROWS.but(work="statistics"))
-def get_cache_page(request: Request, session: CurrentSession) -> Response:
+def get_cache_page(request: Request, session: CurrentSession, holding: Holding = "") -> Response:
     """The contents of the cache, and who uses it."""
-    context = {"cache": session.cache.status()}
+    cache = session.cache.status()
+    staged = narrowed(cache.datasets, holding, lambda one: one.dataset)
+    context = {"cache": cache, "staged": staged, "most": MOST}
     return page(request, "operate/cache.html", context | shown_to(session.caller))
 
 
 @router.post("/cache", rule=WRITE_ALL_ROWS)
 async def post_cache_page(
-    request: Request, session: CurrentSession, context: CurrentContext
+    request: Request, session: CurrentSession, context: CurrentContext, holding: Holding = ""
 ) -> Response:
-    """Pin, unpin or evict a staged dataset."""
+    """Pin, unpin or evict a staged dataset; back to the list as it was."""
     form = await form_of(request)
     dataset, action = form.get("dataset"), form.get("action")
     context.about = f"cache {action} {dataset}"[:500]
@@ -70,7 +73,7 @@ async def post_cache_page(
     if action not in actions:
         raise InvalidInput(f"action '{action[:40]}': expected {', '.join(actions)}")
     await run_in_threadpool(actions[action], dataset)
-    return gone_on(request, "/operate/cache")
+    return gone_on(request, narrowed_path("/operate/cache", holding))
 
 
 @router.get("/snapshots", rule=READ_ALL_ROWS)
