@@ -203,12 +203,12 @@ def test_times_of_frames_are_of_the_readers_zone_or_say_utc(browser: TestClient)
     assert re.search(r'>mtime</th><td><time datetime="\d{4}-\d\d-\d\dT[\d:]+Z"', page)
     assert not re.search(r"<td>(<bdi>)?\d{4}-\d\d-\d\d", page)
     found = browser.get("/").text
-    facet = found[found.index('data-facet="seen_at ') :].partition('<div class="facet')[0]
+    facet = found[found.index('data-facet="seen_at"') :].partition('<div class="facet')[0]
     assert 'placeholder="2026-11-21T14:08:18" aria-label="seen_at at least, UTC"' in facet
     assert 'aria-label="Highest seen_at, UTC"' in facet
     assert 'aria-label="seen_at, UTC: 2026-11-21T14:08:18 to 2026-11-23T14:08:18;' in facet
     assert "<small>UTC</small></div>" in facet
-    other = found[found.index('data-facet="car ') :].partition('<div class="facet')[0]
+    other = found[found.index('data-facet="car"') :].partition('<div class="facet')[0]
     assert "UTC" not in other
 
 
