@@ -205,8 +205,9 @@ def test_what_begins_by_itself_is_kept(unpacked: Path) -> None:
 
 
 def made_older(records: Path) -> None:
-    """Give records of today the schema before the last, r0004: users had no provider."""
+    """Give records of today schema r0004: users had no provider, and saw no shared questions."""
     with closing(sqlite3.connect(records)) as connection, connection:
+        connection.execute("DROP TABLE question_looks")
         connection.execute("DROP INDEX users_by_subject")
         for column in ("issuer", "subject"):
             connection.execute(f"ALTER TABLE users DROP COLUMN {column}")
