@@ -13,8 +13,8 @@ _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _TOLD = ("Failed to load resource", "Response Status Error Code", "htmx:")
 """Begin what the browser and htmx say of refusals, and of requests that a later one cancels."""
 
-_WAIT_MS = 120_000  # that of a hang
-expect.set_options(timeout=_WAIT_MS)
+WAIT_MS = 120_000  # that of a hang
+expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def chromium() -> Iterator[Browser]:
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """A browser without a past."""
     context = chromium.new_context(viewport=WIDE)  # type: ignore[arg-type]  # it is a mapping
-    context.set_default_timeout(_WAIT_MS)
+    context.set_default_timeout(WAIT_MS)
     yield context
     context.close()
 
@@ -70,12 +70,12 @@ def tab(context: BrowserContext) -> Iterator[Page]:
     assert faults == []
 
 
-_LOOK_RULES = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
-"""The rules whose outcome depends on colours or on the window's width."""
+_LOOK_RULES = ("color-contrast", "link-in-text-block")
+"""The rules whose outcome depends on colours."""
 
 
-def serious(page: Page, rules: Sequence[str] = ()) -> list[str]:
-    """What axe calls serious or critical in a page: rule and place; by all rules, or by some."""
+def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe finds in a page, its best practices included: rule and place; by all, or by some."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     # The page's policy allows no script of ours: the tab's own evaluation is beyond it.
@@ -83,11 +83,7 @@ def serious(page: Page, rules: Sequence[str] = ()) -> list[str]:
         page.evaluate(AXE_SCRIPT)
     options = {"resultTypes": ["violations"]} | ({"runOnly": [*rules]} if rules else {})
     found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
-    return [
-        f"{each['id']}: {[node['target'] for node in each['nodes']][:5]}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-    ]
+    return [f"{each['id']}: {[node['target'] for node in each['nodes']][:5]}" for each in found]
 
 
 def overflow(page: Page) -> int:
@@ -98,20 +94,26 @@ def overflow(page: Page) -> int:
     return wider
 
 
-def faults_of_looks(page: Page) -> list[str]:
-    """What is wrong with a loaded page at each width, light and dark: too wide, or serious.
+def unfold(page: Page) -> None:
+    """Open all that a page folds."""
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    page.wait_for_load_state("networkidle")
 
-    All rules of axe at the first, those of looks at the others.
+
+def faults_of_looks(page: Page) -> list[str]:
+    """What is wrong with a loaded page at each width, light and dark: too wide, or by axe's rules.
+
+    All of them at each width, those of colours in each scheme.
     """
     faults: list[str] = []
-    rules: Sequence[str] = ()
     for size in (NARROW, WIDE):
         page.set_viewport_size(size)  # type: ignore[arg-type]  # it is a mapping
         if (pixels := overflow(page)) > 0:
             faults.append(f"{size['width']}: {pixels} pixels too wide")
+        rules: Sequence[str] = ()
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            faults += [f"{size['width']}, {scheme}: {fault}" for fault in serious(page, rules)]
+            faults += [f"{size['width']}, {scheme}: {fault}" for fault in violations(page, rules)]
             rules = _LOOK_RULES
     return faults
 

@@ -14,7 +14,7 @@ from catalog.accounts import users
 from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.web.predicted import home_with_prediction
-from tests.browser.conftest import NARROW, faults_of_looks, home_with, overflow, serious
+from tests.browser.conftest import NARROW, faults_of_looks, home_with, overflow, violations
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 pytestmark = pytest.mark.browser
@@ -230,7 +230,7 @@ def test_frames_are_looked_at_and_marked_by_keys(
         tab.get_by_label("Opacity").fill("20")
         expect(overlay).to_have_css("opacity", "0.2")
         wait_until(lambda: drawn(tab, "#overlay"))
-        assert serious(tab) == []
+        assert violations(tab) == []
 
         tab.locator("h1").click()
         expect(tab.locator("#place")).to_have_text("1 of 2")
@@ -286,7 +286,7 @@ def test_the_map_stays_open_while_the_question_changes(
         tab.locator("#where summary").click()
         cells = tab.locator("#where svg a")
         expect(cells).to_have_count(3)
-        assert serious(tab) == []
+        assert violations(tab) == []
         field = tab.get_by_label("latitude_deg at least", exact=True)
         field.fill("48.005")
         field.press("Enter")
@@ -308,7 +308,7 @@ def test_a_session_lives_through_a_restart_and_ends_by_logging_out(
     with serving(home, authenticates=True) as (url, _):
         tab.goto(f"{url}/?min.car=1000")
         expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
-        assert serious(tab) == []
+        assert violations(tab) == []
         tab.get_by_label("Name").fill("rita")
         tab.get_by_label("Password").fill("a wrong one")
         tab.get_by_role("button", name="Log in by the password").click()
@@ -344,7 +344,7 @@ def test_a_session_lives_through_a_restart_and_ends_by_logging_out(
 
 
 def test_pages_are_accessible_and_fit(catalogued: Path, tmp_path: Path, tab: Page) -> None:
-    """Axe finds nothing serious at 390 and 1280, light and dark; nothing scrolls sideways."""
+    """Axe finds nothing at 390 and 1280, light and dark; nothing scrolls sideways."""
     home = copy_home(catalogued, tmp_path)
     with serving(home) as (url, _):
         until_ready(url)
@@ -437,6 +437,6 @@ def test_a_models_prediction_and_errors_lie_over_the_image(
         expect(overlay).to_have_css("visibility", "hidden")
         expect(overlay).to_have_css("visibility", "visible")
         tab.keyboard.press("f")
-        assert serious(tab) == []
+        assert violations(tab) == []
         tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
         assert overflow(tab) <= 0

@@ -12,7 +12,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.jobs.request import JobPaths
 from tests.api.every_job import METRICS, EveryJob, home_with_every_job
 from tests.api.servers import serving
-from tests.browser.conftest import NARROW, WIDE, overflow, serious
+from tests.browser.conftest import NARROW, WIDE, overflow, violations
 from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.browser
@@ -60,7 +60,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def test_odd_metrics_fit_into_the_page(served: Served, tab: Page) -> None:
-    """Each page is no wider than its window, and has no serious fault of accessibility."""
+    """Each page is no wider than its window, and no rule of axe is broken."""
     pages = ["/jobs", *(f"/jobs/run-{title.replace(' ', '-')}" for title in METRICS)]
     for size in (WIDE, NARROW):
         tab.set_viewport_size(size)  # type: ignore[arg-type]  # it is a mapping
@@ -69,7 +69,7 @@ def test_odd_metrics_fit_into_the_page(served: Served, tab: Page) -> None:
             assert overflow(tab) <= 0, page
     for page in ("/jobs", "/jobs/run-nothing", "/jobs/run-names", "/jobs/validate-begun"):
         tab.goto(served.url + page)
-        assert serious(tab) == [], page
+        assert violations(tab) == [], page
 
 
 def test_one_log_of_many_is_chosen_and_followed(served: Served, tab: Page) -> None:
@@ -109,7 +109,7 @@ def test_a_dataset_is_searched_for(served: Served, tab: Page) -> None:
     training.get_by_role("searchbox").fill("ITY")
     expect(training.locator("select[name=dataset]")).to_have_value("city@1")
     expect(training.locator(".plan")).to_contain_text("city@1")
-    assert serious(tab) == []
+    assert violations(tab) == []
 
 
 def test_models_are_searched_for(served: Served, tab: Page) -> None:
@@ -171,4 +171,4 @@ def test_machines_are_checked_from_a_form(served: Served, tab: Page) -> None:
     study.locator("select[name=dataset]").select_option("night-149@1")
     study.get_by_role("button", name="What would be submitted").click()
     expect(study.locator(".dry")).to_contain_text("training-r2")
-    assert serious(tab) == []
+    assert violations(tab) == []

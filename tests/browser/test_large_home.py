@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.api.servers import serving, until_ready
 from tests.api.web.large_home import ARABIC, LargeHome, large_home
 from tests.api.web.test_page_sizes import PARTS, pages_of
-from tests.browser.conftest import NARROW, faults_of_looks, overflow
+from tests.browser.conftest import NARROW, faults_of_looks, overflow, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -51,6 +51,7 @@ def test_every_page_of_odd_names_is_accessible_and_fits(served: Served, tab: Pag
     for path in paths:
         tab.goto(served.url + path)
         tab.wait_for_load_state("networkidle")
+        unfold(tab)
         faults[path] = faults_of_looks(tab)
     assert {path: found for path, found in faults.items() if found} == {}
 
