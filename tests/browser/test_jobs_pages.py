@@ -133,7 +133,7 @@ def test_models_are_searched_for(served: Served, tab: Page) -> None:
     tab.reload()
     expect(over).to_have_value("prediction:train-of-city")
     expect(over.locator("option")).to_have_count(2 + 2)
-    assert serious(tab) == []
+    assert violations(tab) == []
 
 
 def test_ticked_jobs_stay_while_another_is_searched(served: Served, tab: Page) -> None:
@@ -153,7 +153,7 @@ def test_ticked_jobs_stay_while_another_is_searched(served: Served, tab: Page) -
     compared = tab.get_by_role("region", name="Side by side")
     expect(compared).to_contain_text("train-of-night-12")
     expect(compared).to_contain_text("train-of-city")
-    assert serious(tab) == []
+    assert violations(tab) == []
 
 
 def test_machines_are_checked_from_a_form(served: Served, tab: Page) -> None:
