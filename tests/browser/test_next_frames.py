@@ -159,8 +159,13 @@ def test_who_only_reads_opens_the_report(home: Path, url: str, tab: Page) -> Non
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 25, 30)"
     picture = tab.locator("main img").first
     assert picture.evaluate("(e) => e.naturalWidth") > 0
+    report = tab.content()
     tab.goto(f"{url}/jobs/v-night/next-frames")
     expect(tab.locator("main")).not_to_contain_text("Propose frames")
+    # The report's own policy lets no script run, not even this one's: its copy has none.
+    tab.goto("about:blank")
+    tab.set_content(report)
+    assert faults_of_looks(tab) == []
 
 
 def test_recent_questions_are_this_browsers(url: str, tab: Page) -> None:

@@ -23,11 +23,12 @@ def comparison(report: Mapping[str, Any]) -> str:
     return (
         f"<h2>Compared with {other}</h2>\n<p>{_regressions(result, names)} Both models were put "
         f"through the same frames. {_of_intervals(result)}</p>\n"
-        '<div class="scroll"><table>\n<caption>IoU of classes, the largest losses first. A '
+        '<div class="scroll" tabindex="0"><table>\n'
+        "<caption>IoU of classes, the largest losses first. A "
         "difference in points is this model&rsquo;s score less the other&rsquo;s, with its "
         'interval of 95 %.</caption>\n<thead><tr><th scope="col" class="name">Score</th>'
         '<th scope="col">This model</th><th scope="col">The other</th>'
-        '<th scope="col">Difference</th><th scope="col"></th></tr></thead>\n'
+        '<th scope="col">Difference</th><td></td></tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
 

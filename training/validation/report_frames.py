@@ -93,9 +93,9 @@ def confusions(report: Mapping[str, Any], job: str | None) -> str:
     return (
         "<h2>What is taken for what</h2>\n<p>The pairs of most pixels. The links list the frames "
         f"of each{once}.</p>\n"
-        '<div class="scroll"><table>\n<thead><tr><th scope="col" class="name">Is</th>'
+        '<div class="scroll" tabindex="0"><table>\n<thead><tr><th scope="col" class="name">Is</th>'
         '<th scope="col" class="name">Was taken for</th><th scope="col">Pixels</th>'
-        '<th scope="col">Share of the class</th><th scope="col"></th></tr></thead>\n'
+        '<th scope="col">Share of the class</th><td></td></tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>\n{_all_pairs(report, job)}"
     )
 

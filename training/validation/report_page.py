@@ -225,9 +225,9 @@ def _thresholds(report: Mapping[str, Any]) -> str:
         for row in report["thresholds"]
     )
     return (
-        '<h2>What it must reach</h2>\n<div class="scroll"><table>\n<thead><tr>'
+        '<h2>What it must reach</h2>\n<div class="scroll" tabindex="0"><table>\n<thead><tr>'
         '<th scope="col" class="name">Score</th><th scope="col">At least</th>'
-        '<th scope="col">Scored</th><th scope="col"></th></tr></thead>\n'
+        '<th scope="col">Scored</th><td></td></tr></thead>\n'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
@@ -282,7 +282,8 @@ def _classes(report: Mapping[str, Any]) -> str:
         key=lambda r: (r["iou"] is None, not r["truth_pixels"], -(r["iou"] or 0), r["class"]),
     )
     return (
-        '<h2>Classes, best first</h2>\n<div class="scroll"><table>\n<caption>Grey: no truth in '
+        '<h2>Classes, best first</h2>\n<div class="scroll" tabindex="0"><table>\n'
+        "<caption>Grey: no truth in "
         "this data. A dash: nothing to score.</caption>\n<thead><tr>"
         '<th scope="col" class="name">Class</th><th scope="col" colspan="2" class="name">IoU</th>'
         '<th scope="col">95 % interval</th><th scope="col">Boundary IoU</th>'
@@ -341,7 +342,8 @@ def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes
         interval = '<th scope="col">95 % interval</th>'
         scenes = '<th scope="col">Scenes</th>'
     return (
-        f'<div class="scroll"><table>\n<caption>By {escape(by)}, worst first. Mean IoU is over the '
+        '<div class="scroll" tabindex="0"><table>\n'
+        f"<caption>By {escape(by)}, worst first. Mean IoU is over the "
         "classes with truth there, so that two rows are comparable where these are the same. "
         f"{note}</caption>\n"
         f'<thead><tr><th scope="col" class="name">{escape(title)}</th>'
@@ -385,7 +387,8 @@ def _object_sizes(report: Mapping[str, Any]) -> str:
         for row in rows
     )
     return (
-        '<h2>By size of object</h2>\n<div class="scroll"><table>\n<caption>Connected pixels of a '
+        '<h2>By size of object</h2>\n<div class="scroll" tabindex="0"><table>\n'
+        "<caption>Connected pixels of a "
         "numbered colour, such as &ldquo;Car 1&rdquo;: tiny below 16x16 pixels, small below 32x32, "
         "medium below 96x96. An object counts as found if half of its pixels have its class."
         '</caption>\n<thead><tr><th scope="col" class="name">Class</th>'
