@@ -406,8 +406,10 @@ def _is_in_where(node: exp.Expr) -> bool:
     return isinstance(outer, exp.Where)
 
 
-_LONG_LIST = 100
-_SEPARATOR = "\x1f"
+LONG_LIST = 100
+"""So many texts in a list of WHERE are one text for DuckDB."""
+SEPARATOR = "\x1f"
+"""What stands between them there."""
 
 
 def _list_texts(node: exp.Expr) -> None:
@@ -417,16 +419,16 @@ def _list_texts(node: exp.Expr) -> None:
     50 ms to plan. Here the list is one text.
     """
     texts = node.expressions
-    if len(texts) < _LONG_LIST or not all(
+    if len(texts) < LONG_LIST or not all(
         isinstance(text, exp.Literal) and text.is_string for text in texts
     ):
         return
-    if any(_SEPARATOR in text.name for text in texts):
+    if any(SEPARATOR in text.name for text in texts):
         return
     listed = fill(
         "unnest(string_split({all}, {by}))",
-        all=exp.Literal.string(_SEPARATOR.join(text.name for text in texts)),
-        by=exp.Literal.string(_SEPARATOR),
+        all=exp.Literal.string(SEPARATOR.join(text.name for text in texts)),
+        by=exp.Literal.string(SEPARATOR),
     )
     node.set("expressions", None)
     node.set("query", exp.Subquery(this=exp.Select(expressions=[listed])))

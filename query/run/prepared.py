@@ -9,6 +9,7 @@ from query.db2 import read_only
 from query.db2.names import Views, output_columns
 from query.db2.semantics import to_duckdb
 from query.db2.typography import as_typed
+from query.run import text_lists
 from query.run.collection_column import may_name_it
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
@@ -43,7 +44,9 @@ def prepare(snapshot: Snapshot, text: str) -> str:
     """A Db2 statement as DuckDB's."""
     plain = as_typed(text)
     known = _known(snapshot, snapshot.collection if may_name_it(plain) else "")
-    return known.templates.rewritten(plain, known.rewritten)
+    return text_lists.rewritten(
+        plain, lambda statement: known.templates.rewritten(statement, known.rewritten)
+    )
 
 
 def result_columns(snapshot: Snapshot, text: str) -> list[str]:
