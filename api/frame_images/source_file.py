@@ -136,32 +136,44 @@ def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
     """
     with _of(source, BadFile):  # an archive that is damaged
         files = _opened.files(source, workspace.indexes)
-        return _file_of(source, files, key)
+        entry = _listed(files, key)
+    if _is_link(entry):
+        raise UnreadableFile("is a link that leads out of its source", key)
+    return SourceFile(source, files, entry)
 
 
 def open_files(workspace: Workspace, source: Source, keys: Iterable[str]) -> dict[str, SourceFile]:
-    """Those files of a source that are there, by their keys; the source is opened once.
+    """Those files of a source that `open_file` opens, by their keys; the source is opened once.
 
     Raises:
         SourceFails: The source cannot be reached.
     """
-    there = {}
+    entries = {}
     with _of(source, BadFile):
         files = _opened.files(source, workspace.indexes)
         for key in keys:
-            with suppress(NotFound, UnreadableFile):
-                there[key] = _file_of(source, files, key)
-    return there
+            with suppress(NotFound):
+                entries[key] = _listed(files, key)
+    return {
+        key: SourceFile(source, files, entry)
+        for key, entry in entries.items()
+        if not _is_link(entry)
+    }
 
 
-def _file_of(source: Source, files: SourceFiles, key: str) -> SourceFile:
-    """A file of an opened source; raises as `open_file`."""
+def _listed(files: SourceFiles, key: str) -> File:
+    """A file as its opened source lists it.
+
+    Raises:
+        NotFound: It is not there, or lies behind a link to a folder.
+    """
     if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
         raise _gone(key)
-    entry = _entry(files, key)
-    if entry.permissions.startswith("l"):
-        raise UnreadableFile("is a link that leads out of its source", key)
-    return SourceFile(source, files, entry)
+    return _entry(files, key)
+
+
+def _is_link(entry: File) -> bool:
+    return entry.permissions.startswith("l")
 
 
 class _Opened:
