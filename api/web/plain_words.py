@@ -18,17 +18,20 @@ _OPTION = re.compile(rf"\b({_BEFORE_OPTIONS}) --([a-z][\w-]*)(?![\w=])")
 _NAMES = {"model-name": "the model's name", "trust-model": "your trust in the model"}
 """Options whose name is no name of a field, after the verb *give*."""
 
+_CODES = re.compile(r"\bSQL\d{4}N\s+|\s+SQLSTATE=\w{5}\b\.?")
+"""Db2's codes, which its clients read; the sentence between them says what is wrong."""
+
 _WITH_OPTION = re.compile(r" with --[a-z][\w-]*(?=[,;:.?!]|$| which\b)")
 """Says by which option something is done that the sentence says in words."""
 
 
 def in_plain_words(message: str) -> str:
-    """A message without commands and paths of REST, and with options as words.
+    """A message without commands, paths of REST and Db2's codes, and with options as words.
 
     Left out are brackets, clauses and parts of clauses that name commands or paths; the first
     clause stays whole.
     """
-    first, *others = _CLAUSES.split(_IN_BRACKETS.sub("", message))
+    first, *others = _CLAUSES.split(_IN_BRACKETS.sub("", _CODES.sub("", message)))
     clauses = (first, *(clause for one in others if (clause := _without_commands(one))))
     text = _WITH_OPTION.sub("", " ".join(clauses).rstrip(" ;:,"))
     return _OPTION.sub(_in_words, text)

@@ -1,5 +1,6 @@
 """The loop in a browser: a validation, the frames that come next, the report, recent questions."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -152,7 +153,13 @@ def test_who_only_reads_opens_the_report(home: Path, url: str, tab: Page) -> Non
     expect(tab.get_by_role("button", name="Log out")).to_be_visible()
     tab.emulate_media(color_scheme="dark")
     tab.goto(f"{url}/jobs/v-night")
-    expect(tab.get_by_role("region", name="Worst frames").locator(".thumb")).to_have_count(6)
+    worst = tab.get_by_role("region", name="Worst frames").locator(".thumb")
+    expect(worst).to_have_count(6)
+    layer = worst.first.locator("img.over").get_attribute("src") or ""
+    kind = "errors" if "errors=true" in layer else "label"
+    expect(worst.first.locator("a.picture")).to_have_attribute(
+        "href", re.compile(f"[?]over={kind}")
+    )
     expect(tab.get_by_role("form", name="Which frames next")).to_have_count(0)
     tab.get_by_role("link", name="The whole report").click()
     expect(tab.get_by_role("heading", name="Validation of night on held v1")).to_be_visible()

@@ -100,6 +100,11 @@ class View:
         of = self.over.partition(":")[2]
         return of.removeprefix(_OF_JOB) if of.startswith(_OF_JOB) else ""
 
+    @property
+    def address(self) -> str:
+        """The query of a frame's page that shows the same over its picture; "" where nothing is."""
+        return f"?{urlencode({'over': self.over})}" if self.over else ""
+
     def picture(self, fkey: str) -> str:
         """The URL of a frame's camera image."""
         return _picture("images", fkey, {"width": self.width, "format": "jpeg", "quality": 75})

@@ -16,8 +16,9 @@ _SCORES = (
 )  # fmt: skip
 
 _OF_REPORT = {
-    "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy",
-    "uncertainty", "frames", "miou_difference", "miou_difference_low", "miou_difference_high",
+    "ece", "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou",
+    "pixel_accuracy", "uncertainty", "frames", "miou_difference", "miou_difference_low",
+    "miou_difference_high",
 }  # fmt: skip
 """Metrics of a validation that its report has, with their intervals."""
 

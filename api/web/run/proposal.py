@@ -57,7 +57,7 @@ class AskedProposal:
         if max(request.frames, request.label) > MOST:
             raise InvalidInput(
                 f"frames {request.frames}, label {request.label}: a page proposes at most {MOST:,} "
-                "of each; ask for fewer, or run framesift improve, which has no such limit"
+                "of each; ask for fewer; framesift improve has no such limit"
             )
         at = self.get("at")
         if at and not (at.isdecimal() and 0 < int(at) < 2**63):

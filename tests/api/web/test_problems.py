@@ -23,7 +23,10 @@ from query.statistics.histogram_report import Bin
 from tests.pipeline.homes import open_home
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
-_HIDDEN = ("framesift ", "/v1", "openapi", " --", "UnknownName", "InvalidInput", "NotFound")
+_HIDDEN = (
+    "framesift ", "/v1", "openapi", " --", "UnknownName", "InvalidInput", "NotFound", "SQLSTATE",
+    "SQL0",
+)  # fmt: skip
 """What no page says of a problem."""
 
 
@@ -47,6 +50,7 @@ def browser(shared_home: Path) -> Iterator[TestClient]:
             "This cannot be used as it is",
             "Give one: model, or the question's model",
         ),
+        ("/?where=foo(", 400, "This cannot be used as it is", 'The condition "foo(" is not valid.'),
         ("/nothing/here", 404, "Not found", "/nothing/here: this server has no such path"),
     ],
 )
@@ -67,7 +71,8 @@ def test_a_problem_is_a_page_in_plain_words(
     assert '<a class="button quiet" href="/jobs?job=a">Back to the page before</a>' in main
     document = browser.get(path, headers={"Accept": "*/*"})
     assert document.headers["content-type"] == "application/problem+json"
-    assert document.json()["title"] in ("UnknownName", "InvalidInput", "NotFound", "Not Found")
+    kinds = ("UnknownName", "InvalidInput", "NotFound", "Not Found", "SqlError")
+    assert document.json()["title"] in kinds
 
 
 def test_a_way_back_leads_to_no_other_server(browser: TestClient) -> None:
@@ -123,6 +128,11 @@ def test_a_part_of_a_page_has_the_same_words(browser: TestClient) -> None:
          "the token is none: get another one from /login; log in"),
         ("rank 1 failed: unrecognized arguments: --lst a --classes=b, and 'uv sync --extra x'",
          "rank 1 failed: unrecognized arguments: --lst a --classes=b, and 'uv sync --extra x'"),
+        ('SQL0206N  "X" is not valid in the context where it is used.  SQLSTATE=42703',
+         '"X" is not valid in the context where it is used.'),
+        (("frames 5000, label 3: a page proposes at most 1,000 of each; ask for fewer; framesift "
+          "improve has no such limit"),
+         "frames 5000, label 3: a page proposes at most 1,000 of each; ask for fewer"),
         ("", ""),
     ],
 )  # fmt: skip
