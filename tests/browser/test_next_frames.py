@@ -175,6 +175,15 @@ def test_who_only_reads_opens_the_report(home: Path, url: str, tab: Page) -> Non
     assert faults_of_looks(tab) == []
 
 
+def test_the_documentation_of_rest(url: str, tab: Page) -> None:
+    """It is read on a phone and in the dark, and leads back."""
+    tab.goto(f"{url}/docs")
+    tab.locator("summary").first.click()
+    assert faults_of_looks(tab) == []
+    tab.get_by_role("link", name="Back to Find").click()
+    tab.wait_for_url(f"{url}/**")
+
+
 def test_recent_questions_are_this_browsers(url: str, tab: Page) -> None:
     """Newest first, each once, twelve at most; by user; removed one by one, and all."""
     asked: list[str] = []

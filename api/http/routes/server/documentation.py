@@ -22,7 +22,10 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _STYLE = """
+:root { color-scheme: light dark; }
 body { font: 15px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; }
+main { overflow-wrap: anywhere; }
+a { color: inherit; }
 summary { cursor: pointer; padding: .2em 0; }
 code, b { font-family: monospace; } b { display: inline-block; width: 4.5em; }
 td, th { text-align: left; vertical-align: top; padding: .1em 1em .1em 0; }
@@ -56,9 +59,11 @@ def page_of(document: dict[str, Any]) -> str:
     title = escape(f"{document['info']['title']} {document['info']['version']}")
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_STYLE}</style></head><body>"
+        f'<header><a href="/">Back to Find</a></header><main><h1>{title}</h1>'
         f"<p>{escape(document['info']['description'])} With schemas and examples: "
-        f'<a href="openapi.json">openapi.json</a>.</p>{sections}</body></html>\n'
+        f'<a href="openapi.json">openapi.json</a>.</p>{sections}</main></body></html>\n'
     )
 
 
@@ -88,5 +93,8 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
 
 
 def _table(rows: Any) -> str:
-    lines = [f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows]
+    lines = [
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>'
+        for name, text in rows
+    ]
     return f"<table>{''.join(lines)}</table>" if lines else ""
