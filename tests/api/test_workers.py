@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from multiprocessing import RawValue, get_context
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -92,6 +93,10 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
     arguments = ["--workers", "2", "--log-format", "json", "--log-level", "info"]
     variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "6"}
     with serving(home, *arguments, variables=variables) as (url, process):
+        log: list[str] = []
+        assert process.stderr is not None
+        reader = threading.Thread(target=log.extend, args=(process.stderr,))
+        reader.start()
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         until_ready(url, ask)
         before = workers_of(process.pid)
@@ -102,6 +107,9 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
             ]
             for client in clients:
                 assert client.get("/v1/sources").status_code == 200
+        # A line is written after its answer is sent: a process that is stopped between the two
+        # takes the line with it.
+        wait_until(lambda: len(_requests_for_sources(log)) == 40)
         hung = min(before)
         os.kill(hung, signal.SIGSTOP)
         until = time.monotonic() + 300
@@ -114,12 +122,17 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
         line = 'framesift_workers_replaced_total{why="hung"} 1.0'
         wait_until(lambda: line in ask.get(f"{url}/metrics").text)
         process.terminate()
-        _, err = process.communicate(timeout=300)
-    assert f"worker {hung} has stood still" in err
-    lines = [json.loads(line) for line in err.splitlines()]
-    requests = [line for line in lines if line.get("route") == "/v1/sources"]
+        process.wait(timeout=300)
+        reader.join(timeout=300)
+    assert f"worker {hung} has stood still" in "".join(log)
+    requests = _requests_for_sources(log)
     assert len(requests) == 40
     assert {line["process"] for line in requests} <= before
+
+
+def _requests_for_sources(log: list[str]) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in list(log)]
+    return [line for line in lines if line.get("route") == "/v1/sources"]
 
 
 def ended_worker(since: float) -> supervisor._Worker:
