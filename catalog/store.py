@@ -36,7 +36,12 @@ from catalog.lake.connection import (
 )
 from catalog.lake.layouts import JOINED
 from catalog.lake.metadata import column_statistics
-from catalog.lake.metadata.own_tables import holds_file, is_made, newest_snapshot
+from catalog.lake.metadata.own_tables import (
+    choose_row_groups,
+    holds_file,
+    is_made,
+    newest_snapshot,
+)
 from catalog.lake.newest import NewestSnapshot
 from catalog.lake.schema import FORMAT
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
@@ -325,8 +330,9 @@ class CatalogStore:
                 self._writer = self._with_statistics(lake)
 
     def _brought_forward(self, lake: Lake) -> Lake:
-        """The lake, whose views are those of this release from here on."""
+        """The lake, whose views and data files are those of this release from here on."""
         with translated(self.location):
+            choose_row_groups(lake.connection)
             if discover_views.are_former(lake.connection):
                 discover_views.renew(lake.connection)
         return lake

@@ -34,7 +34,7 @@ from catalog.storage.to_disk import to_disk
 from ingest.labels.class_list import ClassList
 from ingest.labels.dataset_classes import DatasetClasses, OfSources, further_in
 from pipeline.entry_name import HEADER_FILE, versioned_key
-from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
+from pipeline.manifest_rows import FORMAT, FRAMES_PARQUET, FRAMES_SCHEMA
 from pipeline.runs.shard_order import shard_rows
 
 FRAMES_FILE = "frames.parquet"
@@ -229,7 +229,7 @@ class Manifest:
         """
         table = self.frames.cast(FRAMES_SCHEMA)
         header = write_manifest(
-            folder, self.header, lambda path: pq.write_table(table, path, compression="zstd")
+            folder, self.header, lambda path: pq.write_table(table, path, **FRAMES_PARQUET)
         )
         return Manifest(header, table, folder)
 

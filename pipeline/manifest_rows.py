@@ -1,5 +1,7 @@
 """The rows of a manifest: their columns, and the number of the format."""
 
+from typing import Any
+
 import pyarrow as pa
 
 FORMAT = 5
@@ -31,3 +33,12 @@ FRAMES_SCHEMA = pa.schema(
         pa.field("class_pixels", pa.list_(pa.int32())),
     ]
 )
+
+_REPEATED = (
+    "split", "scene", "camera", "image_source", "label_source", "class_pixels.list.element"
+)  # fmt: skip
+
+FRAMES_PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": [*_REPEATED]}
+"""How pyarrow writes the rows. A dictionary is made of columns whose values repeat alone: of names
+and sizes it is begun and thrown away, an eighth of the time, and the file is a tenth larger.
+"""

@@ -9,6 +9,7 @@ from catalog.errors import CatalogDamaged
 from catalog.frames import frame_trees
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, Lake, translated
+from catalog.lake.metadata.own_tables import choose_row_groups
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -61,6 +62,7 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFile
     """Commit the empty tables and their views."""
     connection.execute(f"USE {LAKE}.main")
     connection.execute("BEGIN TRANSACTION")
+    choose_row_groups(connection)
     for table, columns in (
         (FILES, FILES_COLUMNS | INTERNAL_FILES_COLUMNS),
         (CLASS_PIXELS, CLASS_PIXELS_COLUMNS),

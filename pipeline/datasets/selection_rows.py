@@ -19,7 +19,7 @@ from ingest.labels.dataset_classes import DatasetClasses
 from pipeline.datasets.class_lists import classes_of
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.row_counts import RowCounts
-from pipeline.datasets.rows_file import RowsFile
+from pipeline.datasets.rows_file import RowsFile, UndividedRows
 from pipeline.datasets.stores import Stores
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.source_locations import SourceLocations
@@ -85,7 +85,7 @@ def portioned_rows(
         _refuse_labels_alone(name, writing.alone, writing.frames)
     else:
         # Twice: how frames are divided depends on all of them.
-        undivided = RowsFile(writing.rows("", _divided_by(division)))
+        undivided = UndividedRows(writing.rows("", _divided_by(division)))
         _refuse_labels_alone(name, writing.alone, writing.frames)
         if not writing.frames:
             return None
@@ -138,7 +138,7 @@ def _counted(portions: Iterator[pa.Table], counts: RowCounts) -> Iterator[pa.Tab
         yield rows
 
 
-def _with_splits(undivided: RowsFile, splits: pa.Array) -> Iterator[pa.Table]:
+def _with_splits(undivided: UndividedRows, splits: pa.Array) -> Iterator[pa.Table]:
     index, start = FRAMES_SCHEMA.get_field_index("split"), 0
     for rows in undivided.portions():
         of_rows = splits.slice(start, rows.num_rows)

@@ -19,6 +19,12 @@ _TABLE_NAMES = ("tables_created", "tables_dropped")
 _ROWS_MOVED = ("merge_adjacent", "rewrite_delete")
 """Compaction's: the same rows in other files."""
 
+ROW_GROUP_ROWS = 40_960
+"""Rows of a data file that are read together, a third of DuckDB's own number: who reads some ten
+thousand frames leaves more unread. `dataset create` of a million frames took a fifth less CPU, the
+files a fortieth more room; with half as many rows a hundredth less, and a twentieth.
+"""
+
 OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
 """DuckLake's own tables that say where a catalog lies and which files are about to go there."""
 
@@ -35,6 +41,16 @@ def is_made(location: CatalogLocation) -> bool:
             "SELECT 1 FROM public.ducklake_table WHERE table_name = 'catalog_format'"
         )
         return tables.fetchone() is not None
+
+
+def choose_row_groups(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let data files have row groups of ROW_GROUP_ROWS, unless somebody has chosen others."""
+    key = "parquet_row_group_size"
+    chosen = connection.execute(
+        f"SELECT 1 FROM {METADATA}.ducklake_metadata WHERE key = '{key}' AND scope IS NULL"
+    ).fetchone()
+    if chosen is None:
+        connection.execute(f"CALL {LAKE}.set_option('{key}', '{ROW_GROUP_ROWS}')")
 
 
 def tables_in(connection: Any) -> list[str]:
