@@ -83,7 +83,7 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
     with serving(home, "--port", url.rpartition(":")[2], authenticates=True) as (again, _):
         assert again == url
         expect(tab.locator("#state")).to_have_text("done", timeout=TRAINED)
-        expect(tab.locator("#charts canvas").first).to_be_visible()  # without a reload
+        expect(tab.locator("#charts svg.chart").first).to_be_visible()  # without a reload
         expect(tab.locator("#charts figcaption").first).to_contain_text("at step 4")
         same_after_reload(tab, "step")
         assert violations(tab) == []
@@ -132,11 +132,11 @@ def test_curves_are_read_and_zoomed(
     with serving(home_with_jobs(catalogued, tmp_path)) as (url, _):
         until_ready(url)
         tab.goto(f"{url}/jobs/first")
-        expect(tab.locator("#charts canvas")).to_have_count(3)
+        expect(tab.locator("#charts svg.chart")).to_have_count(3)
         expect(tab.locator("#job .curves")).to_be_hidden()
         expect(tab.locator("#charts figcaption").first).to_contain_text("0.15 at step 20")
         loss = tab.get_by_role("group", name="loss by step")
-        said = loss.locator(".u-value")
+        said = loss.locator(".legend td")
 
         loss.focus()
         tab.keyboard.press("ArrowRight")
@@ -154,23 +154,24 @@ def test_curves_are_read_and_zoomed(
         expect(said).to_have_text(["20", "0.15"])
 
         # Across the middle of the plot: it zooms, and with it the others.
-        box = loss.locator(".u-over").bounding_box()
+        box = loss.locator("svg.chart").bounding_box()
         assert box is not None
         middle = box["y"] + box["height"] / 2
-        tab.mouse.move(box["x"] + box["width"] * 0.3, middle)
+        left, width = box["x"] + 62, box["width"] - 74  # without the axis and the margin
+        tab.mouse.move(left + width * 0.3, middle)
         expect(said.first).to_have_text("7")
         tab.mouse.down()
-        tab.mouse.move(box["x"] + box["width"] * 0.6, middle, steps=4)
+        tab.mouse.move(left + width * 0.6, middle, steps=4)
         tab.mouse.up()
         speed = tab.get_by_role("group", name="images a second by step")
         speed.focus()
         for _ in range(20):
             tab.keyboard.press("ArrowRight")
-        expect(speed.locator(".u-value").first).to_have_text("12")
+        expect(speed.locator(".legend td").first).to_have_text("12")
         assert violations(tab) == []
 
         tab.goto(f"{url}/jobs?job=first&job=broken")
-        lines = tab.get_by_role("group", name="loss by step").locator(".u-label")
+        lines = tab.get_by_role("group", name="loss by step").locator(".legend th")
         expect(lines).to_have_text(["step", "first", "broken"])
 
         plain = chromium.new_context(java_script_enabled=False)

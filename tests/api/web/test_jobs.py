@@ -111,12 +111,12 @@ def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) ->
     assert plots[0]["runs"][0] == {"job": "mine", "steps": [1, 2, 3], "values": [9.5, 7.5, 1.5]}
     compared = shown(browser, "/jobs?job=mine&job=broken")
     assert re.search(r">loss</th><td[^>]*>1.5</td><td[^>]*>2.5<", compared)
-    assert re.search(r"/static/uplot-[^\"]*\.js", page)
+    assert re.search(r"/static/chart\.js", page)
 
 
 @pytest.mark.wide
 def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
-    """Of each kind one plot, of each training a line; pages without curves load no library."""
+    """Of each kind one plot, of each training a line; pages without curves load none of it."""
     answer = browser.get("/curves?job=first&job=broken&job=v-first")
     assert answer.headers["content-type"] == "application/json"
     told = answer.json()
@@ -124,11 +124,11 @@ def test_curves_are_numbers_for_scripts(browser: TestClient) -> None:
     assert [plot["name"] for plot in told["plots"]] == ["loss", "mean IoU", "images a second"]
     assert told["plots"][1]["runs"] == [{"job": "first", "steps": [10, 20], "values": [0.2, 0.4]}]
     assert browser.get("/curves?job=none").status_code == 404
-    library = re.compile(r"/static/uplot-[^\"]*\.js")
+    drawing = re.compile(r"/static/chart\.js")
     with_curves = ("/jobs/first", "/jobs?job=first&job=broken")
-    assert all(library.search(shown(browser, path)) for path in with_curves)
+    assert all(drawing.search(shown(browser, path)) for path in with_curves)
     without = ("/jobs/v-first", "/jobs", "/jobs?job=v-first", "/", "/datasets")
-    assert not any(library.search(shown(browser, path)) for path in without)
+    assert not any(drawing.search(shown(browser, path)) for path in without)
 
 
 @pytest.mark.wide
