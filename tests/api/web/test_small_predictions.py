@@ -1,6 +1,7 @@
 """Cells of validations show the error at once, from the small copies that these keep."""
 
 import io
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -30,6 +31,14 @@ FRAMES = 3
 TIMES = 10
 """960 x 640 pixels, of which a copy has every second one."""
 SMALL = Size(LONGEST_SIDE_PX * HEIGHT_PX // WIDTH_PX, LONGEST_SIDE_PX)
+MERGED = {
+    "name": "two",
+    "classes": {"Cars": ["Car"], "Rest": ["RD normal street", "Bicycle"]},
+    "ignored": ["Sky"],
+}
+TURNED = np.array([(-1, 1, 0), (-0.3, -0.3, 0)], np.float32) / 64
+"""Takes red for the rest, and all else for cars."""
+CAR, SKY = CLASSES.classes.index("Car"), CLASSES.classes.index("Sky")
 COARSE = "drawn coarsely from small copies"
 
 
@@ -45,6 +54,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ask(
             home, "validate", str(base / "net.onnx"), "few", "--name", job, "--workers", workers,
         )  # fmt: skip
+    (base / "map.json").write_text(json.dumps(MERGED))
+    colour_network(base / "merged.onnx", 2, size=size, weights=TURNED)
+    ask(
+        home, "validate", str(base / "merged.onnx"), "few", "--classes", str(base / "map.json"),
+        "--name", "merged",
+    )  # fmt: skip
     return base
 
 
@@ -110,6 +125,25 @@ def test_a_cell_shows_its_error_after_the_validation_alone(base: Path, job: str)
         assert {re.search("job=([^&]+)", url)[1] for url in layers(whole)} == {job}  # type: ignore[index]
 
 
+@pytest.mark.parametrize(("truth", "taken_for"), [("cars", "rest"), ("rest", "cars")])
+def test_merged_and_ignored_classes_are_those_of_the_validation(
+    base: Path, truth: str, taken_for: str
+) -> None:
+    """In a cell of a map's classes, and over whole frames, where what is ignored is no error."""
+    path = f"/jobs/merged/frames?truth={truth}&predicted={taken_for}"
+    with served(base) as client:
+        urls = layers(client.get(path).text)
+        assert len(urls) == FRAMES
+        for url in urls:
+            label = nearest(labels(base)[name_in(base, url)], SMALL)
+            is_truth = label == CAR if truth == "cars" else (label != CAR) & (label != SKY)
+            assert is_truth.any()
+            assert (marked(client, url) == enlarged(is_truth)).all()  # all of it is wrong
+        for url in layers(client.get("/jobs/merged").text):
+            label = nearest(labels(base)[name_in(base, url)], SMALL)
+            assert (marked(client, url) == enlarged(label != SKY)).all()
+
+
 def test_a_copy_is_drawn_in_the_colours_of_classes(base: Path) -> None:
     """The prediction itself, of each pixel that the copy has."""
     with served(base) as client:
@@ -137,7 +171,7 @@ def test_copies_do_not_depend_on_the_number_of_workers(base: Path) -> None:
 
 def bytes_of(job: Path, place: Any) -> bytes:
     """A copy, where the index says that it lies."""
-    content = (job / "results" / place.file).read_bytes()
+    content: bytes = (job / "results" / place.file).read_bytes()
     return content[place.offset : place.offset + place.size]
 
 
