@@ -19,6 +19,7 @@ from catalog.storage.atomic_write import atomic_path, atomic_write
 from pipeline.runs.bad_frames import FAIL, BadFrames
 from pipeline.runs.prediction_set import MOST_NAMED
 from pipeline.runs.score_thresholds import parse_thresholds
+from pipeline.runs.small_predictions import INDEX_FILE, INDEX_SCHEMA
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
@@ -113,6 +114,7 @@ def merge(
     page = report_page(report, picture, curve, _pictures(results, summary), job)
     atomic_write(out / PAGE_FILE, page)
     _write_cells(results, out / FRAME_CELLS_FILE)
+    _write_small_index(results, out / INDEX_FILE)
     atomic_write(out / METRICS_FILE, strict_json(_headline(report)))
     atomic_write(out / REPORT_FILE, strict_json(report))
     return report
@@ -267,6 +269,43 @@ def _write_cells(results: Sequence[StoredShard], path: Path) -> None:
                 pa.array(cells.pixels, pa.int32()),
             ]
             file.write_table(pa.Table.from_arrays(columns, schema=FRAME_CELLS_SCHEMA))
+
+
+_INDEX_ROWS = 1 << 16
+"""Rows of the index that are written at once."""
+
+
+def _write_small_index(results: Sequence[StoredShard], path: Path) -> None:
+    """Write where each frame's small copy lies; nothing where no shard keeps any."""
+    if not any(result.keeps_small for result in results):
+        path.unlink(missing_ok=True)  # an earlier attempt's
+        return
+    names = pa.array([Path(result.path).name for result in results])
+    with (
+        atomic_path(path) as partial_path,
+        pq.ParquetWriter(partial_path, INDEX_SCHEMA) as file,
+    ):
+        tables: list[pa.Table] = []
+        for number, result in enumerate(results):
+            if result.keeps_small:
+                tables.append(_small_places(result, number, names))
+            if sum(map(len, tables)) >= _INDEX_ROWS:
+                file.write_table(pa.concat_tables(tables).combine_chunks())
+                tables = []
+        if tables:
+            file.write_table(pa.concat_tables(tables).combine_chunks())
+
+
+def _small_places(result: StoredShard, number: int, names: pa.Array) -> pa.Table:
+    offsets, sizes = result.small_places()
+    columns = [
+        result.scores()["fkey"].combine_chunks(),
+        pa.DictionaryArray.from_arrays(pa.array([number] * len(sizes), pa.int32()), names),
+        pa.array(offsets),
+        pa.array(sizes),
+    ]
+    places = pa.Table.from_arrays(columns, schema=INDEX_SCHEMA)
+    return places.filter(pa.array(sizes > 0))
 
 
 def _headline(report: dict[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,8 @@ def _predict(
     drop_library_pages()
     has_ids_alone = isinstance(model, AboutOnnx) and model.model.output.kind == IDS
     schema = schema_of(shard.classes.tags, about, has_ids_alone=has_ids_alone)
-    clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
+    if shard.pictures:  # none where there are more shards than frames
+        clear_parts((results_dir / shard.pictures[lacking[0].begin]).parent.glob("*.part"))
     for piece in lacking:
         scores: list[Mapping[str, Any]] = []
         for index in range(piece.begin, piece.end):

@@ -100,7 +100,10 @@ def _scorer(settings: RunSettings, model: Model, split: Split) -> Scorer:
         mirrors=settings.augment_test == "mirror",
     )
     classes = model.description.label_classes(split.classes, split.frames.header.name)
-    return Scorer(model, lambda _, frame: predict(frame.image), classes)
+    is_compared = model.results != settings.results_dir
+    return Scorer(
+        model, lambda _, frame: predict(frame.image), classes, keeps_small=not is_compared
+    )
 
 
 def _given(model: Model, about: AboutPredictions, split: Split) -> Scorer:

@@ -15,6 +15,9 @@ from ingest.labels.class_list import UNKNOWN_CLASS, ClassList
 from ingest.labels.encoding import Encoding
 from ingest.labels.label_image import decode_label, decode_values, open_png
 from ingest.labels.png_chunks import read_header, take_apart
+from pipeline.prepared.decoded_frames import nearest
+from pipeline.runs.size import Size
+from pipeline.runs.small_predictions import small_sizes
 
 Format = Literal["png", "jpeg", "webp"]
 
@@ -167,29 +170,34 @@ def draw_overlay(
     drawn: "npt.NDArray[np.bool_] | None",
     look: Look,
     key: str,
+    *,
+    is_small: bool = False,
 ) -> bytes:
     """A label over its camera image, encoded.
 
     Args:
-        label: The label, of the same size.
+        label: The label, of the same size, or a small copy of a prediction.
         alpha: How much of the label shows, 0 to 1.
         drawn: (height, width), which pixels of the label are drawn; all when None.
         key: The image's, for the message.
+        is_small: Whether the label may be a small copy, which is enlarged.
 
     Raises:
         BadFile: The sizes differ.
     """
-    if image.size != label.size:
+    if image.size != label.size and not (is_small and _is_copy_of(image.size, label.size)):
         raise BadFile(
             "is {}x{} pixels and its label {}x{}: they do not lie over each other".format(
                 *image.size, *label.size
             ),
             key,
         )
-    below, above = _smooth(image, look), _nearest(label, look)
+    below = _smooth(image, look)
+    above = label.resize(below.size, Image.Resampling.NEAREST)
     blended = Image.blend(below, above, alpha)
     if drawn is not None:
-        mask = _nearest(Image.fromarray(drawn.astype(np.uint8) * 255), look)
+        mask = Image.fromarray(drawn.astype(np.uint8) * 255)
+        mask = mask.resize(below.size, Image.Resampling.NEAREST)
         blended = Image.composite(blended, below, mask)
     return _encoded(blended, look)
 
@@ -203,6 +211,8 @@ def draw_differences(
     look: Look,
     key: str,
     taken_for: Collection[int] | None = None,
+    *,
+    is_small: bool = False,
 ) -> bytes:
     """A camera image, its pixels of DIFFERENT where a prediction has another class than the label.
 
@@ -214,20 +224,27 @@ def draw_differences(
         only: Only where the label has one of these class ids; everywhere when None.
         key: The prediction's, for the message.
         taken_for: Only where the prediction has one of these class ids; everywhere when None.
+        is_small: Whether the prediction may be a small copy; the label is compared where that
+            was taken, so that no outline becomes an error.
 
     Raises:
         BadFile: The sizes differ.
     """
-    if not image.size == label.shape[::-1] == prediction.shape[::-1]:
+    small = prediction.shape[1], prediction.shape[0]
+    is_copy = is_small and _is_copy_of(image.size, small)
+    if image.size != label.shape[::-1] or not (small == image.size or is_copy):
         raise BadFile(
             "is {}x{} pixels, its image {}x{} and its label {}x{}: they do not lie over each "
             "other".format(*prediction.shape[::-1], *image.size, *label.shape[::-1]),
             key,
         )
     below = _smooth(image, look)
-    truth, predicted = (
-        np.asarray(_nearest(Image.fromarray(ids), look)) for ids in (label, prediction)
-    )
+    if is_copy:
+        truth, predicted = nearest(label, Size(*prediction.shape)), prediction
+    else:
+        truth, predicted = (
+            np.asarray(_nearest(Image.fromarray(ids), look)) for ids in (label, prediction)
+        )
     expected = np.full(UNKNOWN_CLASS + 1, UNKNOWN_CLASS, np.uint8)
     expected[: len(class_of_label)] = [
         UNKNOWN_CLASS if class_id is None else class_id for class_id in class_of_label
@@ -239,7 +256,13 @@ def draw_differences(
     if taken_for is not None:
         mask &= np.isin(predicted, [*taken_for])
     above = Image.new("RGB", below.size, DIFFERENT)
-    return _encoded(Image.composite(above, below, Image.fromarray(np.uint8(mask) * 255)), look)
+    marked = Image.fromarray(np.uint8(mask) * 255).resize(below.size, Image.Resampling.NEAREST)
+    return _encoded(Image.composite(above, below, marked), look)
+
+
+def _is_copy_of(size: tuple[int, int], small: tuple[int, int]) -> bool:
+    """Return whether a picture is as wide and high as a small copy of one of the first size."""
+    return small in [(one.width_px, one.height_px) for one in small_sizes(*size[::-1])]
 
 
 def _smooth(image: Image.Image, look: Look) -> Image.Image:

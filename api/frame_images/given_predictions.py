@@ -127,6 +127,7 @@ class GivenClasses:
     """What their pixels are to the model."""
     model: LabelClasses
     """The model's classes."""
+    is_small: bool = False
 
     @property
     def what(self) -> str:

@@ -3,15 +3,34 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import PIL
 
 from api.frame_images.drawing import MAX_BYTES, Look
-from api.frame_images.source_file import SourceFile
 from catalog.errors import BadFile
+from catalog.values import File
 from ingest.images.camera_image import DECODER
 
 _PROGRAMS = (PIL.__version__, DECODER)
+
+
+class PictureFile(Protocol):
+    """What an image is made of: a file of a source, or a part of a job's result."""
+
+    @property
+    def entry(self) -> File:
+        """Its key and size."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """A name of this content."""
+        ...
+
+    def read(self, start: int, length: int) -> bytes:
+        """Exactly that part of the content."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -20,7 +39,7 @@ class MadeImage:
 
     what: str
     """What of them is drawn, with all parameters."""
-    files: tuple[SourceFile, ...]
+    files: tuple[PictureFile, ...]
     """What it is made of."""
     look: Look
     """How it comes out."""

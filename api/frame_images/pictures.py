@@ -19,7 +19,7 @@ from api.frame_images.drawing import (
     draw_overlay,
 )
 from api.frame_images.image_cache import ImageCache
-from api.frame_images.made_image import MadeImage
+from api.frame_images.made_image import MadeImage, PictureFile
 from api.frame_images.source_file import SourceFile, open_file, source_of
 from api.workspace import Workspace
 from catalog.errors import NotFound, UnknownName
@@ -94,13 +94,15 @@ def made_overlay(
 
 
 def made_blend(
-    files: tuple[SourceFile, SourceFile],
+    files: tuple[PictureFile, PictureFile],
     look: Look,
     alpha: float,
     only: tuple[int, ...] | None,
     picture: Callable[[bytes, str], Image],
     class_ids: Callable[[bytes, str], UInt8],
     what: str = "",
+    *,
+    is_small: bool = False,
 ) -> MadeImage:
     """A picture of classes blended over a camera image.
 
@@ -111,6 +113,7 @@ def made_blend(
         picture: Decodes the second file to be seen.
         class_ids: Decodes it to (H, W) uint8 [class id].
         what: What else it depends on.
+        is_small: Whether the picture of classes is a small copy, which is enlarged.
     """
     image, classes = files
 
@@ -120,7 +123,8 @@ def made_blend(
         if only is not None:
             drawn = np.isin(class_ids(classes_png, classes.entry.key), [*only])
         below = decoded_image(image_content, image.entry.key)
-        return draw_overlay(below, over, alpha, drawn, look, image.entry.key)
+        key = image.entry.key
+        return draw_overlay(below, over, alpha, drawn, look, key, is_small=is_small)
 
     return MadeImage(repr(("overlay", alpha, only, what)), files, look, draw)
 

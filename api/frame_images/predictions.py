@@ -1,13 +1,14 @@
 """Predictions of a frame: pictures of prediction jobs, and where they differ from labels.
 
-Of predictions that another program made the validation that scored them stands for such a job.
+A validation stands for such a job, too: of predictions that another program made, which it scored,
+and of any other model by the small copies that it keeps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -24,8 +25,9 @@ from api.frame_images.drawing import (
     draw_differences,
 )
 from api.frame_images.given_predictions import OF_JOB, GivenPredictions
-from api.frame_images.made_image import MadeImage
+from api.frame_images.made_image import MadeImage, PictureFile
 from api.frame_images.pictures import both_files, class_ids_of, image_file, made_blend
+from api.frame_images.small_predictions import SmallPredictions
 from api.frame_images.source_file import SourceFile, open_file
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotFound
@@ -64,6 +66,8 @@ class Prediction:
     """Of the frame, 0 to 1; None where its network gives class ids alone."""
     margin: float | None
     """Distance of the two largest probabilities, 0 to 1; None likewise."""
+    is_small: bool = False
+    """Whether it is a small copy, which its validation keeps."""
 
     @property
     def layer(self) -> str:
@@ -100,9 +104,9 @@ def made_prediction(
     job = choice.job or _newest_job(workspace, fkey, choice.model)
     if choice.job and choice.model:
         raise InvalidInput(f"model {choice.model}, job {choice.job}: give one of them")
-    decoding, files = _prediction_files(workspace, fkey, job, with_label=choice.errors)
+    decoding, files, file = _prediction_files(workspace, fkey, job, with_label=choice.errors)
     if choice.errors:
-        return _made_differences(decoding, files, look, choice.classes, choice.taken_for)
+        return _made_differences(decoding, files, file, look, choice.classes, choice.taken_for)
     if choice.taken_for is not None:
         raise InvalidInput("taken_for: it says which errors are drawn; ask for errors=true with it")
     source = files[0].source
@@ -111,8 +115,8 @@ def made_prediction(
     if only is not None:
         only = _in_model(only, decoding.class_of_label(class_list, source.name))
     return made_blend(
-        (files[0], files[-1]), look, choice.alpha, only, decoding.picture, decoding.ids,
-        what=decoding.what,
+        (files[0], file), look, choice.alpha, only, decoding.picture, decoding.ids,
+        what=decoding.what, is_small=decoding.is_small,
     )  # fmt: skip
 
 
@@ -182,15 +186,58 @@ def scored_predictions(workspace: Workspace, job: str) -> GivenPredictions | Non
 def scored_prediction(workspace: Workspace, fkey: str, job: str) -> Prediction | None:
     """The prediction of a frame that a validation scored; None where it is not there now."""
     try:
-        given = scored_predictions(workspace, job)
-        there = given is not None and fkey in given.there(workspace, [fkey])
+        record = recorded_job(workspace.records, job)
+        given, small = GivenPredictions.of(record), SmallPredictions.of(record)
+        if given is not None and fkey in given.there(workspace, [fkey]):
+            return Prediction(job, given.given.model, "", None, None)
     except FramesiftError:
         return None
-    return Prediction(job, given.given.model, "", None, None) if given and there else None
+    if small is None or fkey not in small.there([fkey]):
+        return None
+    return Prediction(job, _model_of(record), "", None, None, is_small=True)
+
+
+def validated_model(workspace: Workspace, job: str) -> str:
+    """The name of the model that a job is of, as `Prediction.model`; "" where there is none."""
+    try:
+        return _model_of(recorded_job(workspace.records, job))
+    except NotFound:
+        return ""
+
+
+def small_predictions_of(workspace: Workspace, job: str, fkeys: Collection[str]) -> frozenset[str]:
+    """Those of some frames of whose predictions a validation keeps small copies.
+
+    Raises:
+        NotFound: There is no such job.
+    """
+    small = SmallPredictions.of(recorded_job(workspace.records, job))
+    return frozenset() if small is None else small.there(fkeys)
+
+
+def predicted_by(workspace: Workspace, model: str, fkeys: Collection[str]) -> frozenset[str]:
+    """Those of some frames that `predictions_of` has a prediction of by a model."""
+    jobs = [
+        job
+        for job in recorded_jobs(workspace.records, kind="predict", states=["done"])
+        if _model_of(job) == model
+    ]
+    known: set[str] = set()
+    for job in jobs[:_MOST_JOBS]:
+        lacking = [fkey for fkey in fkeys if fkey not in known]
+        if not lacking:
+            break
+        known |= _scored_in(job, lacking, ["fkey"]).keys()
+    return frozenset(known)
 
 
 class _Decoding(Protocol):
     """How a job's predictions are read."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether they are small copies."""
+        ...
 
     @property
     def what(self) -> str:
@@ -211,6 +258,7 @@ class _Made:
     """How the pictures of a prediction job are read."""
 
     job: Job
+    is_small: bool = False
 
     @property
     def what(self) -> str:
@@ -228,8 +276,8 @@ class _Made:
 
 def _prediction_files(
     workspace: Workspace, fkey: str, job: str, *, with_label: bool
-) -> tuple[_Decoding, list[SourceFile]]:
-    """A frame's camera image, its label if wanted, and a job's prediction of it, and its decoding.
+) -> tuple[_Decoding, list[SourceFile], PictureFile]:
+    """How a job's prediction of a frame is read, its camera image and label if wanted, and itself.
 
     Raises:
         NotFound: There is no such frame or job, the job did not predict the frame, or a file is
@@ -239,7 +287,9 @@ def _prediction_files(
     files = [*both_files(workspace, fkey)] if with_label else [image_file(workspace, fkey)]
     given = GivenPredictions.of(record)
     if given is not None:
-        return given.classes(workspace), [*files, given.file(workspace, fkey)]
+        return given.classes(workspace), files, given.file(workspace, fkey)
+    if (small := SmallPredictions.of(record)) is not None:
+        return small.classes(), files, small.file(fkey)
     if record.kind != "predict" or record.state != "done":
         raise NotFound("prediction", job, f"the job is of kind {record.kind}, and {record.state}")
     prediction = _of_job(record, fkey)
@@ -252,12 +302,13 @@ def _prediction_files(
         site=source.site, class_list=source.class_list, options={},
     )  # fmt: skip
     file = open_file(workspace, results, prediction.picture)
-    return _Made(record), [*files, file]
+    return _Made(record), files, file
 
 
 def _made_differences(
     decoding: _Decoding,
     files: Sequence[SourceFile],
+    prediction: PictureFile,
     look: Look,
     classes: str | None = None,
     taken_for: str | None = None,
@@ -266,7 +317,8 @@ def _made_differences(
 
     Args:
         decoding: Of the prediction, whose model may have merged classes.
-        files: The image, the label and the prediction.
+        files: The image and the label.
+        prediction: The prediction.
         classes: Only where the label has one of these, tags or names with commas between.
         taken_for: Only where the model has one of these, likewise.
     """
@@ -276,16 +328,19 @@ def _made_differences(
     only, taken = class_ids_of(class_list, classes), class_ids_of(class_list, taken_for)
     if taken is not None:
         taken = _in_model(taken, class_of_label)
-    keys = [file.entry.key for file in files]
+    keys = [file.entry.key for file in (*files, prediction)]
 
     def draw(image_content: bytes, label_png: bytes, prediction_png: bytes) -> bytes:
         truth = decoded_ids(label_png, keys[1], class_list, files[1].segments)
         predicted = decoding.ids(prediction_png, keys[2])
         image = decoded_image(image_content, keys[0])
-        return draw_differences(image, truth, predicted, class_of_label, only, look, keys[2], taken)
+        return draw_differences(
+            image, truth, predicted, class_of_label, only, look, keys[2], taken,
+            is_small=decoding.is_small,
+        )  # fmt: skip
 
     what = repr(("differences", class_of_label, only, taken, class_list, decoding.what))
-    return MadeImage(what, tuple(files), look, draw)
+    return MadeImage(what, (*files, prediction), look, draw)
 
 
 def _in_model(classes: tuple[int, ...], class_of_label: Sequence[int | None]) -> tuple[int, ...]:
@@ -300,13 +355,20 @@ def _model_of(job: Job) -> str:
 
 def _of_job(job: Job, fkey: str) -> Prediction | None:
     """A job's prediction of a frame; None where it has none, or its scores are gone."""
-    path = JobPaths(Path(job.paths["folder"])).report / "frame_scores.parquet"
-    columns = ["picture", "uncertainty", "margin"]
-    try:
-        rows = pq.read_table(path, columns=columns, filters=[("fkey", "=", fkey)]).to_pylist()
-    except (OSError, pa.ArrowException):
+    row = _scored_in(job, [fkey], ["fkey", "picture", "uncertainty", "margin"]).get(fkey)
+    if row is None:
         return None
-    return Prediction(job.name, _model_of(job), **rows[0]) if rows else None
+    return Prediction(job.name, _model_of(job), row["picture"], row["uncertainty"], row["margin"])
+
+
+def _scored_in(job: Job, fkeys: Collection[str], columns: list[str]) -> dict[str, dict[str, Any]]:
+    """What a prediction job's scores say of some frames, by fkey; empty where they are gone."""
+    path = JobPaths(Path(job.paths["folder"])).report / "frame_scores.parquet"
+    try:
+        rows = pq.read_table(path, columns=columns, filters=[("fkey", "in", [*fkeys])]).to_pylist()
+    except (OSError, pa.ArrowException):
+        return {}
+    return {row["fkey"]: row for row in rows}
 
 
 def _class_of_label(record: Job, source: str, class_list: ClassList) -> list[int | None]:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from api.frame_images.drawing import Look
+from api.frame_images.given_predictions import OF_JOB
 from api.frame_images.image_cache import ImageCache
 from api.frame_images.made_image import MadeImage
 from api.frame_images.pictures import (
@@ -20,9 +21,12 @@ from api.frame_images.predictions import (
     PredictionChoice,
     made_prediction,
     models_with_predictions,
+    predicted_by,
     predictions_of,
     scored_prediction,
     scored_predictions,
+    small_predictions_of,
+    validated_model,
 )
 from api.frame_images.source_file import SourceFile, source_of
 from api.services.call import Service
@@ -43,6 +47,33 @@ class LegendClass:
     """In the label, as CSS writes it."""
     pixels: int
     """Of the frame."""
+
+
+@dataclass(frozen=True)
+class ValidatedFrames:
+    """What pages may draw of a validation's predictions of some frames."""
+
+    job: str
+    """The validation."""
+    model: str
+    """Of its model."""
+    full: frozenset[str]
+    """Frames that a prediction job of the model has at full size."""
+    scored: frozenset[str]
+    """Frames whose predictions the validation itself has, as it scored them."""
+    is_given: bool
+    """Whether these are another program's files, at full size, and not small copies."""
+
+    def layer(self, fkey: str) -> str:
+        """What stands for a frame's prediction in `View.over`; "" where there is none."""
+        if fkey in self.full:
+            return self.model
+        return f"{OF_JOB}{self.job}" if fkey in self.scored else ""
+
+    @property
+    def are_small(self) -> bool:
+        """Whether some of the frames have a small copy alone."""
+        return not self.is_given and bool(self.scored - self.full)
 
 
 class Pictures(Service):
@@ -93,19 +124,24 @@ class Pictures(Service):
         """Models' predictions of a frame, the newest of each model's jobs that are done.
 
         Args:
-            scored_by: A validation; where it scored predictions of another program, the frame's
-                comes first, if it is there.
+            scored_by: A validation, whose own comes first, if it is there: of another program, or
+                the small copy where no job predicted the frame with its model.
         """
-        scored = scored_by and scored_prediction(self._workspace, frame.fkey, scored_by)
-        return [*([scored] if scored else []), *predictions_of(self._workspace, frame.fkey)]
+        made = predictions_of(self._workspace, frame.fkey)
+        scored = scored_prediction(self._workspace, frame.fkey, scored_by) if scored_by else None
+        if scored is None or (scored.is_small and scored.model in {one.model for one in made}):
+            return made
+        return [scored, *made]
 
-    def scored(self, job: str, fkeys: Collection[str]) -> frozenset[str] | None:
-        """Those of some frames whose predictions, of another program, a validation scored.
+    def validated(self, job: str, model: str, fkeys: Collection[str]) -> ValidatedFrames:
+        """What may be drawn of a validation's predictions of some frames.
 
-        Of these those that lie where it read them, as they were.
+        Of another program's predictions those that lie where it read them, as they were.
 
-        Returns:
-            None where the job scored no predictions of another program.
+        Args:
+            job: The validation.
+            model: The name of its model, as its report has it.
+            fkeys: The frames.
 
         Raises:
             NotFound: There is no such job.
@@ -113,8 +149,17 @@ class Pictures(Service):
         try:
             given = scored_predictions(self._workspace, job)
         except BadFile:  # what the job says of them
-            return frozenset()
-        return None if given is None else given.there(self._workspace, fkeys)
+            return ValidatedFrames(job, model, frozenset(), frozenset(), is_given=True)
+        if given is not None:
+            there = given.there(self._workspace, fkeys)
+            return ValidatedFrames(job, model, frozenset(), there, is_given=True)
+        full = predicted_by(self._workspace, model, fkeys)
+        small = small_predictions_of(self._workspace, job, fkeys)
+        return ValidatedFrames(job, model, full, small, is_given=False)
+
+    def model_of(self, job: str) -> str:
+        """The name of the model that a job is of, as predictions have it; "" without such a job."""
+        return validated_model(self._workspace, job)
 
     def models(self) -> list[str]:
         """Names of the models of the newest prediction jobs that are done, newest first."""

@@ -164,6 +164,29 @@ def mark(tab: Page, value: str, place: int) -> None:
     chosen.uncheck()
 
 
+def mark_whole_cell(tab: Page) -> None:
+    """Mark the frames of a cell that are shown, then all of it; each mark is undone."""
+    told, chosen = tab.locator("#marked"), tab.locator("#chosen")
+    send = tab.locator("#marks").get_by_role("button", name="Mark", exact=True)
+    send.click()
+    expect(told).to_have_text("Choose a frame first.")
+    tab.get_by_role("button", name="All shown").click()
+    expect(chosen).to_have_text("3 chosen")
+    send.click()
+    expect(told).to_contain_text("Set quality=bad on 3 frames")
+    tab.keyboard.press("z")
+    expect(told).to_contain_text("of 3 frames is as before")
+    tab.get_by_role("button", name="All shown").click()
+    expect(chosen).to_have_text("No frame chosen")
+    everything = tab.get_by_label("all 3 of this cell")
+    everything.check()
+    send.click()
+    expect(told).to_contain_text("Set quality=bad on 3 frames")
+    expect(everything).not_to_be_checked()
+    tab.get_by_role("button", name="Undo").click()
+    expect(told).to_contain_text("of 3 frames is as before")
+
+
 def test_frames_are_marked_and_a_question_is_kept(served: Served, tab: Page) -> None:
     """On Find, by a frame's page and by a cell's; a mark changes how many frames answer."""
     tab.goto(served.url)
@@ -183,6 +206,7 @@ def test_frames_are_marked_and_a_question_is_kept(served: Served, tab: Page) -> 
     expect(row).to_contain_text("the same as on")
 
     tab.goto(f"{served.url}{CELL}")
+    mark_whole_cell(tab)
     mark(tab, "checked", 0)
     tab.goto(f"{served.url}/questions")
     expect(row).to_contain_text("+1 since")

@@ -30,7 +30,7 @@ from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, PictureSelection
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
-from training.validation.shard_file import About, ShardResult, read_shard, shard_path
+from training.validation.shard_file import About, ShardResult, open_shard, read_shard, shard_path
 from training.validation.shard_pieces import (
     Piece,
     ShardLocks,
@@ -39,6 +39,7 @@ from training.validation.shard_pieces import (
     pieces_of,
     remove_pieces,
 )
+from training.validation.small_copies import SmallCopies
 
 CLASSES = ("Sky", "Street", "Car")
 TAGS = ("sky", "street", "car")
@@ -116,7 +117,8 @@ def result(piece: Piece) -> ShardResult:
         )
         shown.add(row, miou, unsure, lambda row=row: FramePictures(row, b"i", b"t", b"p", b"e"))  # type: ignore[misc]
     of_frames, pictures = FrameCells.of(cells), shown.pictures()
-    return ShardResult(ABOUT, metrics, frames, of_frames, 1, 2, skipped, pictures)
+    small = SmallCopies.of([b"copy of " + frame.fkey.encode() for frame in frames])
+    return ShardResult(ABOUT, metrics, frames, of_frames, 1, 2, skipped, pictures, small)
 
 
 def test_pieces_are_put_together_as_one_worker_writes_the_shard(tmp_path: Path) -> None:
@@ -139,6 +141,25 @@ def test_pieces_are_put_together_as_one_worker_writes_the_shard(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir() if path.name != "whole"] == [
         shard_path(tmp_path, 1, 2).name
     ]
+
+
+def test_a_piece_of_an_earlier_release_has_no_small_copies(tmp_path: Path) -> None:
+    """What goes on after an upgrade: the shard has those of the other pieces, where they lie."""
+    pieces = pieces_of(len(ROWS))
+    paths = [piece_path(tmp_path, 1, 2, piece) for piece in pieces]
+    replace(result(pieces[0]), small=SmallCopies.none()).write_to(paths[0])
+    result(pieces[1]).write_to(paths[1])
+    joined = joined_pieces([read_shard(path) for path in paths], ROWS, tmp_path)
+    path = joined.write(tmp_path)
+    remove_pieces(tmp_path, 1, 2)
+    stored, _ = open_shard(path)
+    offsets, sizes = stored.small_places()
+    content = path.read_bytes()
+    copies = [content[at : at + size] for at, size in zip(offsets, sizes, strict=True)]
+    fkeys = stored.scores()["fkey"].to_pylist()
+    before = sum(frame.row in ROWS[:128] for frame in joined.frames)
+    assert 0 < before < len(fkeys)
+    assert copies == [b""] * before + [f"copy of {fkey}".encode() for fkey in fkeys[before:]]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Real validations: sharded, compared with what can be seen in the predicted pictures."""
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from ingest.labels.label_image import decode_label
 from pipeline.manifest import Manifest
 from pipeline.runs.checkpoint_steps import checkpoint_steps
 from pipeline.runs.prediction_set import PREDICTIONS_FILE, PredictionSet
+from pipeline.runs.small_predictions import small_predictions
 from tests.training.commands import (
     NETWORK,
     ONE_THREAD,
@@ -40,7 +42,7 @@ from training import merge_predictions
 from training.input.trained_frames import scenes_trained_on
 from training.merge_scores import merge
 from training.network.about_model import AboutModel
-from training.validation.shard_file import read_shard, shard_path
+from training.validation.shard_file import open_shard, read_shard, shard_path
 
 pytestmark = pytest.mark.training
 
@@ -103,6 +105,24 @@ def without_labels(root: Path) -> None:
 def report(root: Path, shards: int) -> dict[str, Any]:
     """The merged report of a validation in so many shards."""
     return merge(root / f"in-{shards}", shards, root / f"out-{shards}")
+
+
+@pytest.mark.parametrize("shards", SHARDINGS)
+def test_small_copies_are_what_is_predicted(validated: Path, shards: int) -> None:
+    """Proves them the predicted PNGs' classes in any sharding; the compared model keeps none."""
+    report(validated, shards)
+    frames = Manifest.read(validated / "manifest").split("validation").frames.to_pylist()
+    places = small_predictions(validated / f"out-{shards}", [row["fkey"] for row in frames])
+    assert len(places) == len(frames) == FRAMES
+    for row in frames:
+        place = places[row["fkey"]]
+        content = (validated / f"in-{shards}" / place.file).read_bytes()
+        copy = Image.open(io.BytesIO(content[place.offset : place.offset + place.size]))
+        whole = Image.open(validated / "predicted" / row["label"])
+        assert (np.asarray(copy) == np.asarray(whole)).all()
+        assert copy.convert("RGB").tobytes() == whole.convert("RGB").tobytes()
+    compared = [open_shard(shard_path(validated / "in-beside/compared", n, 2))[0] for n in (0, 1)]
+    assert [one.keeps_small for one in compared] == [False, False]
 
 
 @pytest.mark.parametrize("shards", SHARDINGS[1:])

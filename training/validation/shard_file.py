@@ -8,7 +8,9 @@ added up in a second, and a report holds one shard's cells and pictures at a tim
     2 (4 + 4) lengths of the two parts of the header and their CRC-32, little-endian
     header    JSON: what all shards of a validation have in common, which is read once for all; then
               which shard it is, and of each section its length and CRC-32
-    sections  sums (int64, little-endian, in the header's order); frames, cells, pictures (Arrow)
+    sections  sums (int64, little-endian, in the header's order); frames, cells, pictures (Arrow);
+              where predictions are kept small: the length of each frame's (int32,
+              little-endian), and they (PNG), one behind the other
 """
 
 import io
@@ -17,7 +19,7 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -28,11 +30,12 @@ import pyarrow as pa
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path
-from training.validation.frame_cells import FRAMES_SCHEMA, FrameCells, FrameScore
+from training.validation.frame_cells import FRAMES_SCHEMA, FrameCells, FrameScore, Int32
 from training.validation.frame_pictures import PICTURES_SCHEMA, FramePictures
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.metric import Int64, Metric
 from training.validation.metrics.table import METRICS
+from training.validation.small_copies import SmallCopies, offsets_of
 
 _MAGIC = b"FSVALID\x05"
 _HEAD = struct.Struct("<8sIIII")
@@ -98,6 +101,8 @@ class ShardResult:
     """Its frames that could not be read, each with the reason."""
     pictures: Sequence[FramePictures] = ()
     """Its worst and its most uncertain frames."""
+    small: SmallCopies = field(default_factory=SmallCopies.none)
+    """What the model predicted for each frame, small; of no frame where nothing is kept."""
 
     @property
     def confusion(self) -> Confusion:
@@ -123,6 +128,11 @@ class ShardResult:
             "cells": _as_bytes(pa.table(asdict(self.cells))),
             "pictures": _as_bytes(pictures),
         }
+        lengths = {name: [len(section), zlib.crc32(section)] for name, section in sections.items()}
+        if self.small.length:
+            sections["small_sizes"] = sizes = self.small.sizes.astype("<i4").tobytes()
+            lengths["small_sizes"] = [len(sizes), zlib.crc32(sizes)]
+            lengths["small"] = [self.small.length, _crc_of(self.small)]
         about = asdict(self.about)
         own = {
             "shard": about.pop("shard"),
@@ -130,17 +140,17 @@ class ShardResult:
             "trained_frames": self.trained_frames,
             "frames_of_trained_scenes": self.frames_of_trained_scenes,
             "skipped": list(self.skipped),
-            "sections": {
-                name: [len(section), zlib.crc32(section)] for name, section in sections.items()
-            },
+            "sections": lengths,
         }
         common = {"about": about, "sums": [[name, list(array.shape)] for name, array in sums]}
         heads = [json.dumps(head).encode() for head in (common, own)]
-        lengths = (number for head in heads for number in (len(head), zlib.crc32(head)))
+        of_heads = (number for head in heads for number in (len(head), zlib.crc32(head)))
         with atomic_path(path, parents=True) as partial_path, partial_path.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, *lengths))
+            file.write(_HEAD.pack(_MAGIC, *of_heads))
             for section in (*heads, *sections.values()):
                 file.write(section)
+            if self.small.length:
+                file.writelines(self.small)
         return path
 
 
@@ -177,15 +187,36 @@ class StoredShard:
         table = self._table("pictures")
         return [FramePictures(**one) for one in table.to_pylist() if one["row"] in row_set]
 
+    @property
+    def keeps_small(self) -> bool:
+        """Whether it has small copies of predictions."""
+        return "small" in self._sections
+
+    def small(self) -> SmallCopies:
+        """What the model predicted for each of its frames, small."""
+        if not self.keeps_small:
+            return SmallCopies.none(self.number)
+        return SmallCopies(self._small_sizes(), (lambda: self._section("small"),))
+
+    def small_places(self) -> tuple[Int64, Int32]:
+        """Where each frame's small copy begins in the file, and its length: (frames,) [bytes]."""
+        sizes = self._small_sizes()
+        return offsets_of(sizes) + self._sections["small"][0], sizes
+
+    def _small_sizes(self) -> Int32:
+        return np.frombuffer(self._section("small_sizes"), "<i4").astype(np.int32)
+
     def _table(self, name: str) -> pa.Table:
+        return pa.ipc.open_file(pa.BufferReader(self._section(name))).read_all()
+
+    def _section(self, name: str) -> bytes:
         offset, length, crc = self._sections[name]
         try:
             with Path(self.path).open("rb") as file:
                 file.seek(offset)
-                content = _unchanged(file.read(length), crc)
+                return _unchanged(file.read(length), crc)
         except (OSError, ValueError) as error:
             raise _damaged(self.path, error) from error
-        return pa.ipc.open_file(pa.BufferReader(content)).read_all()
 
 
 def shard_name(shard: int, shards: int) -> str:
@@ -313,6 +344,7 @@ def read_shard(path: Path) -> ShardResult:
         stored.frames_of_trained_scenes,
         stored.skipped,
         pictures,
+        stored.small(),
     )
 
 
@@ -334,6 +366,13 @@ def _as_bytes(table: pa.Table) -> bytes:
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.unify_dictionaries().combine_chunks())
     return sink.getvalue()
+
+
+def _crc_of(parts: Iterable[bytes]) -> int:
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part, crc)
+    return crc
 
 
 def _need(holds: bool, otherwise: str) -> None:

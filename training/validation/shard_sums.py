@@ -19,6 +19,7 @@ from training.validation.frame_pictures import PictureSelection, pictures_of
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
+from training.validation.small_copies import small_copy
 
 
 @dataclass
@@ -31,17 +32,26 @@ class ShardSums:
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
     selection: PictureSelection | None = field(default_factory=PictureSelection)
     """None where pictures are drawn afterwards, as no image was decoded."""
+    small: list[bytes] | None = None
+    """The prediction of each frame, small; None where none is kept."""
     numbered: UInt8 = field(default_factory=lambda: np.full(256, UNKNOWN_CLASS, np.uint8))
     """(256,) uint8 [class id] of each of the labels' colours that numbers objects, else 255."""
 
     @classmethod
     def empty(
-        cls, classes: LabelClasses, numbered: NumberedColours | None, *, draws: bool = True
+        cls,
+        classes: LabelClasses,
+        numbered: NumberedColours | None,
+        *,
+        draws: bool = True,
+        keeps_small: bool = False,
     ) -> "ShardSums":
         """Those of no frame; of labels with these numbered colours, with pictures if it draws."""
         sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
         if not draws:
             sums.selection = None
+        if keeps_small:
+            sums.small = []
         if numbered is not None:
             sums.numbered = numbered.merged_classes(classes.of_label)
         return sums
@@ -89,6 +99,8 @@ class ShardSums:
         )
         for metric in self.metrics.values():
             metric.update(scored)
+        if self.small is not None:
+            self.small.append(small_copy(ids, classes.colours))
         self.cells.append(cells_of(matrix))
         pixels = int(matrix.sum())
         self.frames.append(

@@ -44,6 +44,7 @@ from training.validation.shard_pieces import (
     remove_pieces,
 )
 from training.validation.shard_sums import ShardSums
+from training.validation.small_copies import SmallCopies
 
 _LOOK_S = 0.2
 """Between two looks at what others do of one's own shard."""
@@ -81,6 +82,8 @@ class Scorer:
     """Of it."""
     needs_image: bool = True
     """Whether it looks at the image; else pictures alone do."""
+    keeps_small: bool = False
+    """Whether its predictions are kept, small: pages show where they are wrong."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +304,12 @@ class ShardWork:
         """
         numbered = shard.split.numbered
         sums = [
-            ShardSums.empty(one.scorer.classes, numbered, draws=one.scorer.needs_image)
+            ShardSums.empty(
+                one.scorer.classes,
+                numbered,
+                draws=one.scorer.needs_image,
+                keeps_small=one.scorer.keeps_small,
+            )
             for one in scorings
         ]
         for index in range(piece.begin, piece.end):
@@ -384,6 +392,7 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
         () if sums.selection is None else sums.selection.pictures(),
+        SmallCopies.none() if sums.small is None else SmallCopies.of(sums.small),
     )
 
 

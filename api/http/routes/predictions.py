@@ -26,7 +26,7 @@ class PredictionQuery(OverlayQuery):
         default=None,
         max_length=200,
         description="The one that this prediction job made, or of another program's predictions "
-        "the one that this validation scored.",
+        "the one that this validation scored; of other validations the small copy that they keep.",
         examples=["predict-first"],
     )
     errors: bool = Field(
@@ -52,7 +52,8 @@ async def get_prediction(
 
     Of prediction jobs that are done: of each model the newest that has the frame, of 40 jobs at
     most, the newest ones of each model. Predictions of another program are read where the
-    validation that scored them did, if `job` names it.
+    validation that scored them did, if `job` names it. A validation of any other model keeps a copy
+    of at most 480 pixels a side of what it predicted, which is enlarged if `job` names it.
     """
     look = query.look(request, ("jpeg", "webp", "png"))
     choice = PredictionChoice(

@@ -15,13 +15,17 @@ import pyarrow.parquet as pq
 
 from api.workspace import Workspace
 from catalog.errors import StorageError, UnknownName
+from catalog.lake.schema import FILES
 from ingest.labels.class_list import tag_name
 from query.frames.frame_place import FramePlace
 from query.frames.select_frames import select_frames
 from query.question.question import Question
 from query.question.tag_value import quoted
+from query.run.run_sql import execute
 
 _COLUMNS = ("fkey", "scene", "camera", "frame_number")
+
+_OF_CELL = "frames_of_cell"
 
 _BESIDE = 48
 """Frames on each side of one that are asked for: some may be closed to the caller."""
@@ -107,6 +111,22 @@ def place_in_cell(
         next((one for one in side if one in known), None) for side in (before, behind)
     )
     return FramePlace(index + 1, len(fkeys), previous, following)
+
+
+def cell_fkeys(
+    workspace: Workspace, file: Path, classes: Mapping[str, str], cell: tuple[str, str]
+) -> list[str]:
+    """Every frame of a cell that the catalog has, in the order of `confused_frames`."""
+    truth, predicted = (_tag(classes, each) for each in cell)
+    fkeys = _rows(file, truth, predicted)["fkey"]
+    with (
+        workspace.catalog.reading() as snapshot,
+        snapshot.with_table(_OF_CELL, pa.table({"fkey": fkeys})),
+    ):
+        within = f"fkey IN (SELECT fkey FROM {_OF_CELL})"
+        rows = execute(snapshot, f"SELECT fkey FROM main.{FILES} WHERE {within}")
+    known = {*rows["fkey"].to_pylist()}
+    return [fkey for fkey in fkeys.to_pylist() if fkey in known]
 
 
 def _rows(file: Path, truth: str, predicted: str) -> pa.Table:

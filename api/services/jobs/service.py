@@ -385,6 +385,13 @@ class Jobs(Service):
         path, classes = self._cells(name)
         return place_in_cell(self._workspace, path, classes, (truth, predicted), fkey)
 
+    def cell_fkeys(self, name: str, truth: str, predicted: str) -> "builtins.list[str]":
+        """Every frame of a cell that the catalog has; raises as `confused_frames` does."""
+        from api.services.jobs.confused_frames import cell_fkeys
+
+        path, classes = self._cells(name)
+        return cell_fkeys(self._workspace, path, classes, (truth, predicted))
+
     def _cells(self, name: str) -> "tuple[Path, dict[str, str]]":
         """The file of a validation's cells, and tag and name of each of its classes."""
         classes = {row["tag"]: row["class"] for row in self.report(name)["per_class"]}

@@ -1,5 +1,6 @@
 """/frames: one frame, its neighbours in the drive; and /marks, which gives frames tags."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
@@ -55,8 +56,10 @@ def get_frame_page(
     else:
         which = search.which(session.tags.classes_and_groups())
         place = session.frames.place(fkey, order=search.view.order, **which)
+    predictions = _laid_over(session, frame, search.view, job) if frame.image else []
     context = {
         "asked": search,
+        "over": _over(session, predictions, search.view, job),
         "query": "?" + urlencode([("cell", job), *search.pairs]) if job else search.url[1:],
         "back": cell_path(job, *cell) if job else search.url,
         "cell": cell if job else None,
@@ -66,7 +69,7 @@ def get_frame_page(
         "frame": frame,
         "legend": session.pictures.legend(frame),
         "colours": session.pictures.colours(frame),
-        "predictions": (_laid_over(session, frame, search.view, job) if frame.image else []),
+        "predictions": predictions,
         "groups": _groups(session, frame),
         "file": {
             name: _shown(value, frame.file_types[name])
@@ -92,6 +95,20 @@ def _laid_over(session: Session, frame: SnapshotFrame, view: View, job: str) -> 
     return [*made[:_PREDICTIONS], *(one for one in made[_PREDICTIONS:] if one.model == model)]
 
 
+def _over(session: Session, predictions: Sequence[Any], view: View, job: str) -> str:
+    """What lies over the frame's picture: what is asked for, or the same of the validated model.
+
+    A validation's small copy and a full-size prediction by its model stand for each other.
+    """
+    kind, _, layer = view.over.partition(":")
+    if not layer or any(one.layer == layer for one in predictions):
+        return view.over
+    validation = job or view.job
+    models = {layer, session.pictures.model_of(validation) if validation else layer}
+    same = next((one.layer for one in predictions if one.model in models), layer)
+    return f"{kind}:{same}"
+
+
 @router.post("/marks", rule=WRITE_ALL_ROWS)
 async def post_marks(
     request: Request, session: CurrentSession, context: CurrentContext
@@ -108,7 +125,7 @@ async def post_marks(
         marks = {
             "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
             "fkeys": [] if form.get("everything") else fkeys,
-            "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
+            "asked": _asked_at(form, snapshot) if form.get("everything") else "",
         }  # fmt: skip
         return page(request, "_marked.html", marks)
     back = form.get("next")
@@ -159,21 +176,31 @@ def _marks_of(form: Form) -> dict[str, str]:
 
 
 def _marked(session: Session, form: Form, name: str) -> list[str]:
-    """The frames that a form means: all of its question, or those that it names."""
-    asked = form.get("marked_asked") if name == "marked" else ""
+    """The frames that a form means: all of its question or cell, or those that it names."""
     if name == "fkey" and form.get("everything"):
-        search = UrlQuestion.of(parse_qsl(form.get("asked")))
-    elif asked:
-        search = UrlQuestion.of(parse_qsl(asked))
-    else:
-        return form.all(name)
+        return _every_frame(session, form.get("asked"))
+    if name == "marked" and form.get("marked_asked"):
+        return _every_frame(session, form.get("marked_asked"))
+    return form.all(name)
+
+
+def _every_frame(session: Session, asked: str) -> list[str]:
+    """The frames of a question, or of a cell: its validation's ``cell=JOB``, and its classes."""
+    fields = dict(parse_qsl(asked))
+    if job := fields.get("cell"):
+        truth, predicted = (fields.get(name, "") for name in ("truth", "predicted"))
+        return session.jobs.cell_fkeys(job, truth, predicted)
+    search = UrlQuestion.of(parse_qsl(asked))
     return session.frames.fkeys(**search.which(session.tags.classes_and_groups()))
 
 
-def _asked_at(form: Form, snapshot: int) -> UrlQuestion:
-    """The question of a form, of the snapshot that it was asked of."""
-    search = UrlQuestion.of(parse_qsl(form.get("asked")))
-    return search if search.at is not None else search.shown(at=str(snapshot))
+def _asked_at(form: Form, snapshot: int) -> str:
+    """The question of a form, of the snapshot that it was asked of; a cell is always the same."""
+    asked = form.get("asked")
+    if "cell" in dict(parse_qsl(asked)):
+        return asked
+    search = UrlQuestion.of(parse_qsl(asked))
+    return (search if search.at is not None else search.shown(at=str(snapshot))).query
 
 
 def _groups(session: Session, frame: SnapshotFrame) -> list[tuple[str, list[tuple[str, Any]]]]:

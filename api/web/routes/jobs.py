@@ -23,8 +23,10 @@ from api.services.jobs.improvable import (
     needs_command,
     weakest_classes,
 )
+from api.services.pictures import ValidatedFrames
 from api.services.session import Session
 from api.web.find.url_question import UrlQuestion
+from api.web.find.view import View
 from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
@@ -69,7 +71,7 @@ from api.web.run.measured import (
     tables_shown,
     warnings_of,
 )
-from api.web.run.report_figures import calibration_of, scored_frames, sizes_of, view_of
+from api.web.run.report_figures import calibration_of, scored_frames, sizes_of, views_of
 from api.web.run.scanned import ScannedSource, scanned_source
 from catalog.errors import FramesiftError, NotFound, StorageError
 from pipeline.job_state import FINISHED
@@ -350,27 +352,21 @@ def get_cell_frames(
         truth, predicted = classes_at(report, cell)
     confused = session.jobs.confused_frames(name, truth, predicted, begin=begin)
     tags = confused.tags
-    validated = _model_of(report)
-    there = session.pictures.scored(name, [frame["fkey"] for frame in confused.frames])
-    is_gone = there is not None and not there
-    shown = shown_of(None, tags) if is_gone else _look(session, name, validated, tags)
+    fkeys = [frame["fkey"] for frame in confused.frames]
+    validated = session.pictures.validated(name, _model_of(report), fkeys)
+    shown = _look(session, validated, fkeys, tags)
     walked = shown.shown(truth=tags[0], predicted=tags[1])
-    view = replace(
-        shown.view,
-        truth=label_tags(report, tags[0]),
-        predicted=label_tags(report, tags[1]) if shown.view.predicted else "",
-    )
+    views = {fkey: _view(report, tags, validated.layer(fkey)) for fkey in fkeys}
     context = {
-        "confused": confused, "path": cell_path(name, truth, predicted), "view": view,
-        "there": there, "view_of_labels": replace(view, over="label"),
+        "confused": confused, "path": cell_path(name, truth, predicted), "views": views,
+        "validated": validated, "is_error": tags[0] != tags[1],
+        "shows_errors": any(view.predicted for view in views.values()),
         "walk": urlencode([("cell", name), *walked.pairs]),
     }  # fmt: skip
     if is_part(request):
         return page(request, "_cell_frames.html", context)
     model = _scored(session, report)
     question = question_path(model, tags, shown) if model else ""
-    context["validated"] = validated
-    context["lacks"] = is_gone and tags[0] != tags[1]
     job = session.jobs.get(name)
     context["predicts"] = can_predict(job.settings)
     context["by_command"] = needs_command(job.settings)
@@ -394,8 +390,13 @@ async def post_scores_page(name: str, request: Request, session: CurrentSession)
     tags = form.get("truth"), form.get("predicted")
     if not all(tags):
         return elsewhere(_path(name) + "#result")
-    shown = await run_in_threadpool(_look, session, name, model, tags)
-    return elsewhere(question_path(model, tags, shown))
+
+    def look() -> UrlQuestion:
+        frames = session.jobs.confused_frames(name, *tags).frames
+        fkeys = [frame["fkey"] for frame in frames]
+        return _look(session, session.pictures.validated(name, model, fkeys), fkeys, tags)
+
+    return elsewhere(question_path(model, tags, await run_in_threadpool(look)))
 
 
 def _path(name: str) -> str:
@@ -427,7 +428,7 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
         "report": report, "matrix": matrix_of(report, classes[:MOST_SHOWN]),
         "slices": slices_of(report), "chosen_classes": bool(classes),
         "model": _scored(session, report),
-        "scored": scored, "frames_view": view_of(session, name, _model_of(report), scored),
+        "scored": scored, "frames_views": views_of(session, name, _model_of(report), scored),
         "calibration": calibration_of(report), "object_sizes": sizes_of(report),
         "improvable": improvable_model(job.settings), "weakest": weakest_classes(job.metrics),
         "figures": figures_of(job, has_report=True), "differences": of_comparison(report),
@@ -489,11 +490,22 @@ def _prediction(session: Session, validation: JobBody) -> JobBody | None:
     )
 
 
-def _look(session: Session, job: str, model: str, tags: tuple[str, str]) -> UrlQuestion:
-    """How the frames of a cell of a model's validation are shown."""
-    if session.pictures.scored(job, ()) is not None:
-        return shown_of(f"job:{job}", tags)
-    return shown_of(model if model in session.pictures.models() else None, tags)
+def _look(
+    session: Session, validated: ValidatedFrames, fkeys: Sequence[str], tags: tuple[str, str]
+) -> UrlQuestion:
+    """How pages of a validation show all frames of a cell, of which these are the first."""
+    model = validated.model
+    if validated.scored and not validated.full.issuperset(fkeys):
+        return shown_of(f"job:{validated.job}", tags)
+    is_known = not validated.is_given and model in session.pictures.models()
+    return shown_of(model if is_known else None, tags)
+
+
+def _view(report: dict[str, Any], tags: tuple[str, str], layer: str) -> View:
+    """How the page of a cell shows a frame, with what stands for its prediction."""
+    view = shown_of(layer or None, tags).view
+    predicted = label_tags(report, tags[1]) if view.predicted else ""
+    return replace(view, truth=label_tags(report, tags[0]), predicted=predicted)
 
 
 def _model_of(report: dict[str, Any]) -> str:

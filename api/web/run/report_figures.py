@@ -84,16 +84,14 @@ def scored_frames(session: Session, report: Mapping[str, Any]) -> list[ScoredFra
     return shown
 
 
-def view_of(session: Session, job: str, model: str, groups: Sequence[ScoredFrames]) -> View:
-    """What lies over a report's frames: the errors of its model, or labels.
-
-    Of another program's predictions the errors where at least one of these is still there.
-    """
+def views_of(
+    session: Session, job: str, model: str, groups: Sequence[ScoredFrames]
+) -> dict[str, View]:
+    """What lies over each of a report's frames, by fkey: the errors of its model, or its label."""
     fkeys = {str(frame["fkey"]) for group in groups for frame in group.frames}
-    there = session.pictures.scored(job, fkeys)
-    if there is not None:
-        return View(over=f"errors:job:{job}" if there else "label")
-    return View(over=f"errors:{model}" if model in session.pictures.models() else "label")
+    validated = session.pictures.validated(job, model, fkeys)
+    layers = {fkey: validated.layer(fkey) for fkey in fkeys}
+    return {fkey: View(over=f"errors:{of}" if of else "label") for fkey, of in layers.items()}
 
 
 def _rows(report: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
