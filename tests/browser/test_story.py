@@ -116,6 +116,14 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         tab.go_back()
         expect(tab.locator(".matrix td a").first).to_have_attribute("title", said)
 
+        # An error lies over its pictures without another job.
+        tab.locator(".matrix td:not(.right) a").first.click()
+        expect(tab.locator("main")).to_contain_text("small copies that the validation keeps")
+        over = tab.locator(".gallery img.over").first
+        expect(over).to_have_attribute("src", re.compile("job=v-first&errors=true"))
+        over.evaluate("(image) => image.decode()")
+        assert violations(tab) == []
+
         # Side by side.
         tab.goto(f"{url}/jobs")
         tab.get_by_label("Compare first", exact=True).check()
