@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from pipeline.runs.prediction_set import MOST_NAMED
 from training.validation.frame_pictures import FramePictures
-from training.validation.report_plots import percent
+from training.validation.report_plots import percent, scored
 
 _LINKS = (
     "Links lead to the frames where a server of Framesift shows this page; elsewhere, framesift "
@@ -84,7 +84,7 @@ def confusions(report: Mapping[str, Any], job: str | None) -> str:
     body = "\n".join(
         f'<tr><th scope="row">{escape(row["truth"])}</th><td class="left">'
         f"{escape(row['predicted'])}</td><td>{row['pixels']:,}</td>"
-        f"<td>{percent(row['share_of_truth'])}</td><td>"
+        f"{scored(row['share_of_truth'], row['share_of_truth_interval'])}<td>"
         f'<a href="{escape(path)}">frames</a></td></tr>'
         for row in rows
         for path in [_frames_path(report, row["truth_tag"], row["predicted_tag"], job)]

@@ -71,7 +71,7 @@ def of_comparison(report: Mapping[str, Any]) -> Differences | None:
         name = str(row.get("score"))
         title = _TITLES.get(name) or classes.get(name, name)
         verdict = str(row.get("verdict") or "")
-        rows.append(Difference(title, value, other, _interval(row), verdict))
+        rows.append(Difference(title, value, other, ends_of(row, "interval"), verdict))
     return _drawn(_name_of(report, "this model"), _name_of(comparison, "another"), rows)
 
 
@@ -113,8 +113,9 @@ def _drawn(this: str, other: str, rows: list[Difference]) -> Differences | None:
     return Differences(this, other, bars, scale)
 
 
-def _interval(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    ends = [end for end in list_of(row, "interval") if isinstance(end, int | float)]
+def ends_of(row: Mapping[str, Any], name: str) -> tuple[float, float] | None:
+    """The two ends of an interval; None where there is none."""
+    ends = [end for end in list_of(row, name) if isinstance(end, int | float)]
     return (ends[0], ends[1]) if len(ends) == 2 else None
 
 

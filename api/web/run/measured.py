@@ -16,9 +16,12 @@ _SCORES = (
 )  # fmt: skip
 
 _OF_REPORT = {
-    "ece", "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou",
-    "pixel_accuracy", "uncertainty", "frames", "miou_difference", "miou_difference_low",
-    "miou_difference_high",
+    f"{name}{end}"
+    for name in (
+        "ece", "miou", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "uncertainty",
+        "frames", "miou_difference",
+    )
+    for end in ("", "_low", "_high")
 }  # fmt: skip
 """Metrics of a validation that its report has, with their intervals."""
 
