@@ -666,7 +666,8 @@ def test_page_and_picture(tmp_path: Path) -> None:
     links = _Links()
     links.feed(page)
     assert not links.open
-    assert all(link.startswith(("data:image/", "/frames/", "/?question=")) for link in links.loads)
+    ours = ("data:image/", "/frames/", "/?question=", "#frame-")
+    assert all(link.startswith(ours) for link in links.loads)
     assert run_forked(*merge(tmp_path, 2, tmp_path / "out"), "--job", "v 1").status == 0
     page_of_job = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert '<a href="/jobs/v%201/frames?truth=' in page_of_job

@@ -64,12 +64,9 @@ img, svg { max-width: 100%; height: auto; display: block; }
 img { background: #ffffff; border: 1px solid var(--line); border-radius: .5rem; }
 td.left { text-align: left; }
 td.wrap { white-space: normal; overflow-wrap: anywhere; }
-.frame { margin: 1rem 0 1.5rem; }
-.frame figcaption { color: var(--quiet); font-size: .875rem; overflow-wrap: anywhere;
-  margin-top: .35rem; }
-.panels { display: grid; grid-template-columns: repeat(4, 1fr); gap: .35rem; }
-@media (max-width: 40rem) { .panels { grid-template-columns: repeat(2, 1fr); } }
-.panels img { width: 100%; border-radius: .25rem; }
+.panels { display: grid; grid-template-columns: repeat(2, 1fr); gap: .15rem; }
+.panels img { border: 0; border-radius: 0; }
+figure p { padding: 0 .5rem; }
 a { color: var(--bar); }
 circle { fill: var(--bar); fill-opacity: .75; }
 svg text { fill: var(--quiet); font: 12px system-ui, sans-serif; }
