@@ -20,7 +20,7 @@ _OF_REPORT = {
     f"{name}{end}"
     for name in (
         "ece", "miou", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "uncertainty",
-        "frames", "miou_difference",
+        "frames", "miou_difference", "baseline_miou", "baseline_pixel_accuracy",
     )
     for end in ("", "_low", "_high")
 }  # fmt: skip

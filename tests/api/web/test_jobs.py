@@ -196,7 +196,9 @@ def test_every_score_has_its_interval(catalogued: Path, tmp_path: Path) -> None:
     names = ("miou", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "uncertainty")
     report |= dict.fromkeys(names, 0.5)
     ends = {name: [0.111 + n / 100, 0.811 + n / 100] for n, name in enumerate(names)}
-    report["intervals"] = {**ends, "ece": [0.0123, 0.0456]}
+    of_baseline = {"baseline_miou": [0.021, 0.043], "baseline_pixel_accuracy": None}
+    report["intervals"] = {**ends, "ece": [0.0123, 0.0456], **of_baseline}
+    report["baseline"] = {"class": "Sky", "miou": 0.032, "pixel_accuracy": 0.25}
     report["calibration"] = {
         "ece": 0.02,
         "bins": [{"above": 0.0, "up_to": 0.1, "pixels": 9, "confidence": 0.05, "accuracy": 0.2,
@@ -226,6 +228,8 @@ def test_every_score_has_its_interval(catalogued: Path, tmp_path: Path) -> None:
         assert f"0.5000 <small>{low:.3f} to {high:.3f}</small>" in page
     for low, high in ((0.301, 0.601), (0.311, 0.611), (0.321, 0.621)):
         assert f">0.400 <small>{low:.3f} to {high:.3f}</small></td>" in page
+    assert "mean IoU of always Sky</dt><dd>0.0320 <small>0.021 to 0.043</small></dd>" in page
+    assert "pixel accuracy of always Sky</dt><dd>0.2500</dd>" in page
     assert "error 0.0200 (0.0123 to 0.0456)." in page
     assert "right 20.0 % (15.0 to 25.0), 9 pixels" in page
     assert ">50.0 % <small>31.4 to 71.7</small></td>" in page
