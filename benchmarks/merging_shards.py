@@ -3,7 +3,8 @@
     .venv/bin/python -m benchmarks.merging_shards --shards 10000 --frames 1000000
 
 Shards are written as a validation writes them, of drawn scores and 60 cells a frame of 38 classes,
-without pictures. Adding up and the whole report are timed in a process of their own each.
+without pictures, each scene with all of the metrics' sums. Adding up and the whole report are timed
+in a process of their own each.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import numpy as np
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.table import METRICS
+from training.validation.scene_sums import sums_of
 from training.validation.shard_file import About, ShardResult
 
 CLASSES = tuple(f"Class {n}" for n in range(38))
@@ -65,6 +67,7 @@ def main() -> None:
 def _write(folder: Path, shards: int, frames: int) -> None:
     random = np.random.default_rng(1)
     size = len(CLASSES)
+    length = len(sums_of({name: metric.empty(size) for name, metric in METRICS.items()}))
     for shard in range(shards):
         rows = range(shard, frames, shards)
         cell = np.sort(random.integers(0, size * size, (len(rows), CELLS)), axis=1)
@@ -87,7 +90,9 @@ def _write(folder: Path, shards: int, frames: int) -> None:
             "a" * 64, "runs/night", 300, CLASSES, TAGS, LABEL_TAGS, "munich", 2, "d-17",
             "validation", frames, shard, shards,
         )  # fmt: skip
-        ShardResult(about, metrics, scores, cells).write(folder)
+        scenes = {f"scene-{row % SCENES}" for row in rows}
+        sums = {scene: random.integers(1, 50_000, length) for scene in scenes}
+        ShardResult(about, metrics, scores, cells, scenes=sums).write(folder)
 
 
 if __name__ == "__main__":

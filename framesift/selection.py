@@ -131,11 +131,12 @@ class Selection:
                 frames have.
 
         Raises:
-            ValueError: An argument has no meaning.
+            ValueError: An argument has no meaning, or the frames lack a caption's column.
         """
         return Gallery(
             self.sentence, len(self), self.frames, limit=limit, over=over, size=size,
-            captions=captions, url=self._transport.url,
+            captions=captions, known=[*self.frames[0]] if self.frames else None,
+            url=self._transport.url,
         )  # fmt: skip
 
     def to_arrow(self) -> "pa.Table":

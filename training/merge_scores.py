@@ -312,11 +312,14 @@ def _headline(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "miou": report["miou"],
         "pixel_accuracy": report["pixel_accuracy"],
-        "miou_low": _end(report["intervals"]["miou"], 0),
-        "miou_high": _end(report["intervals"]["miou"], 1),
         "frequency_weighted_iou": report["frequency_weighted_iou"],
         "boundary_iou": report["boundary_iou"],
         "ece": report["calibration"]["ece"],
+        **{
+            f"{name}_{word}": _end(report["intervals"][name], end)
+            for name in _WITH_INTERVAL
+            for end, word in enumerate(("low", "high"))
+        },
         "baseline_miou": report["baseline"]["miou"],
         "baseline_pixel_accuracy": report["baseline"]["pixel_accuracy"],
         "frames": report["frames"],
@@ -329,6 +332,8 @@ def _headline(report: dict[str, Any]) -> dict[str, Any]:
         **_compared(report["comparison"]),
     }
 
+
+_WITH_INTERVAL = ("miou", "pixel_accuracy", "frequency_weighted_iou", "boundary_iou", "ece")
 
 _MOST_WEAK = 3
 

@@ -28,6 +28,9 @@ class ClassScoreAnswer(Schema):
     boundary_iou: float | None = Field(
         default=None, description="IoU near the class's outline.", examples=[0.52]
     )
+    boundary_iou_interval: tuple[float, float] | None = Field(
+        default=None, description="Of 95 %, over scenes.", examples=[[0.47, 0.57]]
+    )
     object_sizes: list[dict[str, Any]] = Field(
         default=[],
         description="How much of its objects is found, by their size.",
@@ -38,14 +41,22 @@ class ClassScoreAnswer(Schema):
                     "from_pixels": 256,
                     "objects": 31,
                     "found": 0.42,
+                    "found_interval": [0.3, 0.55],
                     "pixels": 20155,
                     "recall": 0.44,
+                    "recall_interval": [0.33, 0.52],
                 }
             ]
         ],
     )
     recall: float | None = Field(examples=[0.82])
+    recall_interval: tuple[float, float] | None = Field(
+        default=None, description="Of 95 %, over scenes.", examples=[[0.78, 0.86]]
+    )
     precision: float | None = Field(examples=[0.84])
+    precision_interval: tuple[float, float] | None = Field(
+        default=None, description="Of 95 %, over scenes.", examples=[[0.8, 0.87]]
+    )
     frames: int = Field(description="Frames that have it.", examples=[31])
 
 
@@ -91,7 +102,17 @@ class ReportAnswer(Schema):
         default=[],
         description="How much of all objects is found, by size: connected pixels of a numbered "
         "class colour; empty where there is none.",
-        examples=[[{"size": "large", "from_pixels": 9216, "objects": 12, "found": 0.9}]],
+        examples=[
+            [
+                {
+                    "size": "large",
+                    "from_pixels": 9216,
+                    "objects": 12,
+                    "found": 0.9,
+                    "found_interval": [0.8, 1.0],
+                }
+            ]
+        ],
     )
     calibration: dict[str, Any] = Field(
         default={},
@@ -100,9 +121,24 @@ class ReportAnswer(Schema):
     )
     intervals: dict[str, Any] = Field(
         default={},
-        description="Of 95 %, by drawing scenes; null where there are fewer than two.",
+        description="Of 95 %, by drawing scenes: of each score of the whole, by its name; null "
+        "where fewer than two scenes have it. Other scores have theirs beside them.",
         examples=[
-            {"scenes": 6, "draws": 1000, "miou": [0.39, 0.46], "pixel_accuracy": [0.84, 0.89]}
+            {
+                "scenes": 6,
+                "draws": 1000,
+                "miou": [0.39, 0.46],
+                "pixel_accuracy": [0.84, 0.89],
+                "frequency_weighted_iou": [0.75, 0.82],
+                "boundary_iou": [0.27, 0.34],
+                "ece": [0.03, 0.06],
+                "uncertainty": [0.19, 0.26],
+                "margin": [0.55, 0.66],
+                "disagreement": None,
+                "baseline_miou": [0.008, 0.012],
+                "baseline_pixel_accuracy": [0.27, 0.36],
+                "share_correlation": [0.4, 0.7],
+            }
         ],
     )
     slices: dict[str, list[dict[str, Any]]] = Field(
@@ -159,7 +195,17 @@ class ReportAnswer(Schema):
     thresholds: list[dict[str, Any]] = Field(
         default=[],
         description="The least scores that were asked for, and whether they were reached.",
-        examples=[[{"score": "miou", "least": 0.4, "value": 0.43, "reached": True}]],
+        examples=[
+            [
+                {
+                    "score": "miou",
+                    "least": 0.4,
+                    "value": 0.43,
+                    "interval": [0.39, 0.46],
+                    "reached": True,
+                }
+            ]
+        ],
     )
     comparison: dict[str, Any] | None = Field(
         default=None,

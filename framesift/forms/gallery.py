@@ -1,8 +1,8 @@
 """A gallery of frames for notebooks: pictures, captions and nothing of another host."""
 
-import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from framesift.errors import FramesiftServerError, NotFound
+from framesift.forms.cards import CAPTION, CARD_WIDTH, SOFT, card, picture, sheet, words_of
 from framesift.forms.picture import Picture
 
 Size = Literal["small", "medium", "large"]
@@ -18,19 +19,12 @@ MOST_FRAMES = 200
 MOST_BYTES = 6_000_000
 """Of a gallery's HTML, which a notebook keeps in its file: pictures beyond it are left out."""
 
-_WIDTHS: Mapping[Size, int] = {"small": 160, "medium": 240, "large": 480}
+_WIDTHS: Mapping[Size, int] = {"small": 160, "medium": CARD_WIDTH, "large": 480}
 """Of a picture [pixels]."""
 
 _QUALITY = 75
 _AT_ONCE = 4
 _LAYERS = "None, 'label', 'prediction:MODEL' or 'errors:MODEL'"
-
-# Colours are the notebook's own: light and dark ones, and those of an editor, differ in no rule.
-_LINE = "color-mix(in srgb, currentColor 25%, transparent)"
-_CARD = f"margin:0;border:1px solid {_LINE};border-radius:8px;overflow:hidden"
-_PICTURE = "display:block;width:100%;height:auto;margin:0"
-_CAPTION = "padding:.3rem .5rem;font-size:12px;line-height:1.35;overflow-wrap:anywhere"
-_SOFT = "opacity:.8"
 
 
 class ShownFrame(Protocol):
@@ -83,6 +77,7 @@ class Gallery:
         over: str | None,
         size: Size,
         captions: Sequence[str] = (),
+        known: Collection[str] | None = None,
         url: str = "",
     ) -> None:
         """Nothing is fetched yet.
@@ -96,6 +91,7 @@ class Gallery:
                 ``errors:MODEL``. A frame without that prediction shows its image alone.
             size: Of the pictures.
             captions: Columns and tags whose values stand below each picture.
+            known: The columns and tags that the frames have; None where the server says it.
             url: The server's: a picture leads to the frame's page there.
 
         Raises:
@@ -111,7 +107,10 @@ class Gallery:
         ):  # fmt: skip
             raise ValueError(f"over={over!r}: expected {_LAYERS}")
         self._title, self._count, self._frames = title, count, frames
-        self._limit, self._size, self._captions, self._url = limit, size, tuple(captions), url
+        names = tuple(dict.fromkeys(name.strip().lower() for name in captions))
+        if known is not None:
+            _check_captions(names, known)
+        self._limit, self._size, self._captions, self._url = limit, size, names, url
         self._layer, self._model = layer, model
 
     def __repr__(self) -> str:
@@ -135,24 +134,22 @@ class Gallery:
     def _html(self) -> str:
         frames = list(islice(self._frames, self._limit))
         cards, left_out, total = [], 0, 0
-        for card in self._cards(frames):
-            if total + len(card) > MOST_BYTES:
+        for one in self._cards(frames):
+            if total + len(one) > MOST_BYTES:
                 left_out += 1
                 continue
-            total += len(card)
-            cards.append(card)
+            total += len(one)
+            cards.append(one)
         facts = f"{len(cards):,} of {self._count:,} frames" if self._count is not None else (
             f"{len(cards):,} frames"
         )  # fmt: skip
         if left_out:
             facts += f"; {left_out:,} more would make this larger than {MOST_BYTES // 10**6} MB"
-        columns = f"repeat(auto-fill,minmax(min({_WIDTHS[self._size]}px,45%),1fr))"
         return (
             "<section aria-label='Frames'>"
             f"<p style='margin:.3rem 0'><b><bdi>{escape(self._title)}</bdi></b><br>"
-            f"<span style='{_SOFT}'>{facts}</span></p>"
-            f"<div style='display:grid;gap:10px;grid-template-columns:{columns}'>"
-            f"{''.join(cards)}</div></section>"
+            f"<span style='{SOFT}'>{facts}</span></p>"
+            f"{sheet(cards, _WIDTHS[self._size])}</section>"
         )
 
     def _repr_html_(self) -> str:
@@ -165,29 +162,21 @@ class Gallery:
             yield from threads.map(self._card, frames)
 
     def _card(self, frame: ShownFrame) -> str:
-        words = _words(frame)
+        words = words_of(frame.document, frame.fkey)
         try:
-            picture = self._picture(frame)
+            made = self._picture(frame)
         except FramesiftServerError as error:
-            shown = f"<div style='{_CAPTION};{_SOFT}'>{escape(str(error))}</div>"
+            shown = f"<div style='{CAPTION};{SOFT}'>{escape(str(error))}</div>"
         else:
-            data = base64.b64encode(picture.data).decode()
-            source = f"data:{escape(picture.media_type, quote=True)};base64,{data}"
-            alt = escape(" ".join(words), quote=True)
-            shown = f"<img alt='{alt}' src='{source}' style='{_PICTURE}'>"
+            shown = picture(made.data, made.media_type, " ".join(words))
             if self._url:
                 page = f"{self._url.rstrip('/')}/frames/{quote(frame.fkey, safe='/:')}"
                 shown = f"<a href='{escape(page, quote=True)}'>{shown}</a>"
-        caption = " · ".join(f"<bdi>{escape(word)}</bdi>" for word in words)
         values = " · ".join(
             f"{escape(name)} <bdi>{escape(_told(frame.document.get(name)))}</bdi>"
             for name in self._captions
         )
-        return (
-            f"<figure style='{_CARD}' title='{escape(frame.fkey, quote=True)}'>{shown}"
-            f"<figcaption style='{_CAPTION}'><span style='{_SOFT}'>{caption}</span>"
-            f"{'<br>' if values else ''}{values}</figcaption></figure>"
-        )
+        return card(frame.fkey, shown, words, values)
 
     def _picture(self, frame: ShownFrame) -> Picture:
         width = _WIDTHS[self._size]
@@ -205,11 +194,20 @@ class Gallery:
         return frame.image(width=width, format="jpeg", quality=_QUALITY)
 
 
-def _words(frame: ShownFrame) -> list[str]:
-    about = frame.document
-    words = [str(about[name]) for name in ("camera", "frame_number", "scene")
-             if about.get(name) is not None]  # fmt: skip
-    return words or [frame.fkey]
+def _check_captions(names: Sequence[str], known: Collection[str]) -> None:
+    """Go on only where frames have these columns and tags.
+
+    Raises:
+        ValueError: They lack one.
+    """
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 3)
+            advice = f"did you mean {' or '.join(near)}? " if near else ""
+            raise ValueError(
+                f"captions={name!r}: {advice}The frames have {', '.join(sorted(known))}; "
+                "select(..., columns=[...]) has them have other tags, too"
+            )
 
 
 def _told(value: object) -> str:

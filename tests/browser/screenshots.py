@@ -53,6 +53,12 @@ SHOWN = ("find", "frame", "dataset")
 SHOWN_OF_DEMO = {"validation": "/jobs/demo-validate"}
 """Those of the demo's home that the README shows."""
 
+MATRIX_OF_DEMO = "jobs/demo-validate/report/confusion_matrix.png"
+"""The picture of that home which the README shows beside what the demo prints."""
+
+_WITH_MATRIX: ViewportSize = {"width": 1280, "height": 1400}
+"""A window that shows a validation from its worst frames down into its matrix."""
+
 _SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
 
 
@@ -117,9 +123,10 @@ def main() -> None:
     if options.demo is not None:
         with serving(options.demo.resolve()) as (url, _), chromium() as browser:
             until_ready(url)
-            tab = browser.new_page(viewport=_viewport("wide"))
+            tab = browser.new_page(viewport=_WITH_MATRIX)
             for name, path in SHOWN_OF_DEMO.items():
                 picture(tab, url + path, options.folder / f"page_{name}.png", whole=False)
+        shutil.copy(options.demo / MATRIX_OF_DEMO, options.folder)
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(sample_home(Path(folder))) as (url, _),

@@ -24,7 +24,7 @@ from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.web.jobs import home_with_jobs
-from tests.api.web.loop import home_with_loop
+from tests.api.web.loop import home_with_loop, validated_by_training
 from tests.browser.conftest import WAIT_MS, WIDE
 from tests.browser.template_forms import Sent, forms_of
 from tests.ingest.s3_server import moto
@@ -69,6 +69,7 @@ def served(
     """
     jobs = home_with_jobs(catalogued, tmp_path_factory.mktemp("jobs"))
     home = home_with_loop(jobs, tmp_path_factory.mktemp("forms"))
+    validated_by_training(home)
     ask(home, "stage", "taught")
     workspace = open_home(home)
     model = JobPaths(workspace.jobs / "first").model / "model.json"
@@ -391,6 +392,9 @@ def test_a_validation_leads_to_scores_predictions_and_frames(
     tab.goto(f"{served.url}/jobs/v-untold")
     tab.get_by_role("button", name="Import scores, to ask Find by them").click()
     expect(tab).to_have_url(re.compile("/jobs/v-untold#result"))
+    tab.goto(f"{served.url}/jobs/v-untold/next-frames?frames=0&label=3")
+    tab.get_by_role("button", name=re.compile("Predict [0-9]+ frames? with first")).click()
+    expect(tab.locator("#job")).to_contain_text("predict")
     tab.goto(f"{served.url}{CELL}")
     tab.get_by_role("button", name="Predict this validation's frames with first").click()
     expect(tab.locator("#job")).to_contain_text("predict of city@1")

@@ -14,7 +14,7 @@ from catalog.records.store import RecordStore
 from pipeline.manifest import Manifest
 from tests.api.servers import serving, until_ready
 from tests.api.web.loop import home_with_loop
-from tests.browser.conftest import faults_of_looks
+from tests.browser.conftest import NARROW, faults_of_looks
 from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.browser
@@ -120,6 +120,20 @@ def test_next_frames_are_proposed_dropped_and_trained_on(
     workspace.close()
     assert len(rows[1]) == len(rows[0]) + 4
     assert dropped not in rows[1].to_pylist()
+
+
+def test_a_phone_shows_pictures_first(url: str, tab: Page) -> None:
+    """In its first window: of a validation the worst frames, and those that come next."""
+    log_in(tab, url, "rita")
+    tab.set_viewport_size(NARROW)  # type: ignore[arg-type]  # it is a mapping
+    for path in ("/jobs/v-night", "/jobs/v-night/next-frames?frames=5&label=3&classes=car"):
+        tab.goto(url + path)
+        picture = tab.locator("main img").first
+        expect(picture).to_be_visible()
+        box = picture.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < NARROW["height"], path
+        assert faults_of_looks(tab) == []
 
 
 def test_plans_are_asked_for_once(url: str, tab: Page) -> None:

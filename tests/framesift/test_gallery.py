@@ -116,6 +116,24 @@ def test_the_first_frames_are_drawn_with_captions() -> None:
     assert repr(gallery(*frames)) == "<Gallery: 5 of 5 frames: cars>"
 
 
+@pytest.mark.parametrize(
+    ("captions", "message"),
+    [
+        (("car", "weathr"), r"captions='weathr': did you mean weather\? The frames have camera, "),
+        (("nothing like it",), "captions='nothing like it': The frames have .*, weather; "),
+    ],
+)
+def test_a_caption_that_frames_lack_is_named(captions: tuple[str, ...], message: str) -> None:
+    """At once, with what there is; a name in other case, or twice, is known."""
+    known = ("camera", "car", "fkey", "weather")
+    with pytest.raises(ValueError, match=message):
+        gallery(Frame("a"), captions=captions, known=known)
+    frame = Frame("a", car=12, weather="rain")
+    text = gallery(frame, captions=("Car", " weather", "car"), known=known).html
+    assert text.count("car <bdi>12</bdi>") == 1
+    assert "weather <bdi>rain</bdi>" in text
+
+
 def test_a_gallery_stays_below_its_limit() -> None:
     """Pictures beyond it are left out, and their number is said."""
     frames = [Frame(f"f{n}", 400_000, camera="c") for n in range(30)]
@@ -174,6 +192,11 @@ def test_a_server_fills_it(client: framesift.Client, server: str) -> None:
                                   allow_leakage=True)  # fmt: skip
     text = made.show(2, split="train", over=None).html
     assert re.search(rf"dataset gallery version 1, split train.*2 of {FRAMES // 2} frames", text)
+    with pytest.raises(ValueError, match=r"captions='carr': did you mean car"):
+        chosen.show(captions=["carr"])
+    for wrong in (made.show(2, captions=["carr"]), every.show(2, captions=["carr"])):
+        with pytest.raises(framesift.UnknownName, match="unknown column 'carr': did you mean car"):
+            _ = wrong.html
     assert client.select(car=(9_000_000, None)).show().html.count("<img") == 0
     large = chosen.show(limit=len(chosen), size="large").html
     assert len(large) < MOST_BYTES

@@ -23,3 +23,5 @@ def test_names_that_are_no_formulas() -> None:
     }
     with Image.open(io.BytesIO(draw_confusion_matrix(report))) as picture:
         assert max(picture.size) < 2_000
+        assert picture.mode == "P"
+        assert len(picture.getcolors() or ()) <= 64

@@ -22,6 +22,7 @@ from training.validation.frame_summary import FrameSummary, score_blocks
 from training.validation.metrics.metric import Metric, ScoredFrame
 from training.validation.metrics.table import METRICS
 from training.validation.report_frames import confusions
+from training.validation.scene_sums import sums_of
 from training.validation.scores import (
     Int64,
     confusion_matrix,
@@ -70,6 +71,7 @@ def write_shards(folder: Path, shards: int, right: float = 0.7) -> Int64:
     random = np.random.default_rng(1)
     whole = np.zeros((4, 4), np.int64)
     metrics = [no_metrics() for _ in range(shards)]
+    scenes: list[dict[str, dict[str, Metric]]] = [{} for _ in range(shards)]
     cells: list[list[tuple[Int32, Int32]]] = [[] for _ in range(shards)]
     scores: list[list[FrameScore]] = [[] for _ in range(shards)]
     for row in range(FRAMES):
@@ -79,7 +81,8 @@ def write_shards(folder: Path, shards: int, right: float = 0.7) -> Int64:
         matrix, ignored = confusion_matrix(truth, guess, 4)
         whole += matrix
         confidence = random.random(truth.shape, np.float32)
-        for metric in metrics[row % shards].values():
+        of_scene = scenes[row % shards].setdefault(f"scene-{row % 3}", no_metrics())
+        for metric in (*metrics[row % shards].values(), *of_scene.values()):
             metric.update(
                 ScoredFrame(
                     truth,
@@ -114,7 +117,10 @@ def write_shards(folder: Path, shards: int, right: float = 0.7) -> Int64:
         )
     for shard in range(shards):
         of_frames = FrameCells.of(cells[shard])
-        ShardResult(about(shard, shards), metrics[shard], scores[shard], of_frames).write(folder)
+        sums = {scene: sums_of(its) for scene, its in scenes[shard].items()}
+        ShardResult(
+            about(shard, shards), metrics[shard], scores[shard], of_frames, scenes=sums
+        ).write(folder)
     return whole
 
 
@@ -204,9 +210,12 @@ def test_any_number_of_shards_is_one_matrix(tmp_path: Path, shards: int) -> None
         "iou": None,
         "iou_interval": None,
         "boundary_iou": None,
+        "boundary_iou_interval": None,
         "object_sizes": [],
         "recall": None,
+        "recall_interval": None,
         "precision": None,
+        "precision_interval": None,
         "frames": 0,
     }
     assert report["baseline"]["miou"] < report["miou"]
@@ -317,8 +326,58 @@ def test_slices_and_intervals_of_a_report(tmp_path: Path) -> None:
         for score in ("miou", "pixel_accuracy"):
             ends = row[f"{score}_interval"]
             assert ends[0] <= row[score] <= ends[1]
-            assert f"<td>{100 * ends[0]:.1f} to {100 * ends[1]:.1f}</td>" in table
+            within = f"<small>{100 * ends[0]:.1f} to {100 * ends[1]:.1f}</small>"
+            assert f"<td>{100 * row[score]:.1f} %{within}</td>" in table
     assert "A scene by itself has no intervals." in page
+
+
+def test_every_score_of_a_report_has_its_interval(tmp_path: Path) -> None:
+    """Of the whole, of classes, sizes, bins and confusions: in the report and below it on the page.
+
+    And in the job's metrics; the same of one shard and of three.
+    """
+    reports = []
+    for shards in (1, 3):
+        write_shards(tmp_path / str(shards), shards)
+        ended = run_forked(*merge(tmp_path / str(shards), shards, tmp_path / f"out-{shards}"))
+        assert ended.status == 0, ended.err
+        reports.append(json.loads((tmp_path / f"out-{shards}/report.json").read_text()))
+    assert reports[0]["intervals"] == reports[1]["intervals"]
+    assert reports[0]["per_class"] == reports[1]["per_class"]
+    report, page = reports[1], (tmp_path / "out-3/report.html").read_text()
+    values = {
+        **{name: report[name] for name in report["intervals"] if name in report},
+        "ece": report["calibration"]["ece"], "disagreement": report["disagreement"]["mean"],
+        "baseline_miou": report["baseline"]["miou"],
+        "baseline_pixel_accuracy": report["baseline"]["pixel_accuracy"],
+    }  # fmt: skip
+    assert {*values} == {*report["intervals"]} - {"scenes", "draws"}
+    for name, value in values.items():
+        low, high = report["intervals"][name]
+        assert low <= value <= high, name
+    shown = ("miou", "pixel_accuracy", "frequency_weighted_iou", "boundary_iou", "ece")
+    headline = json.loads((tmp_path / "out-3/metrics.json").read_text())
+    for name in (*shown, "disagreement"):
+        low, high = report["intervals"][name]
+        assert f"{100 * low:.1f} % to {100 * high:.1f} %, " in page, name
+        if name in shown:
+            assert [headline[f"{name}_low"], headline[f"{name}_high"]] == [low, high]
+    (tiny,) = report["object_sizes"]
+    scored = [
+        *((row, name) for row in report["per_class"][:3]
+          for name in ("iou", "recall", "precision", "boundary_iou")),
+        *((row, "share_of_truth") for row in report["largest_confusions"]),
+        (tiny, "found"), (tiny, "recall"),
+    ]  # fmt: skip
+    for row, name in scored:
+        low, high = row[f"{name}_interval"]
+        assert low <= row[name] <= high
+        within = f"<small>{100 * low:.1f} to {100 * high:.1f}</small>"
+        assert f"<td>{100 * row[name]:.1f} %{within}</td>" in page, name
+    for row in report["calibration"]["bins"]:
+        low, high = row["accuracy_interval"]
+        assert low <= row["accuracy"] <= high
+        assert f"right {100 * row['accuracy']:.1f} % ({100 * low:.1f} to {100 * high:.1f})" in page
 
 
 @pytest.mark.wide
@@ -453,7 +512,7 @@ def test_every_confused_pair_leads_to_its_frames() -> None:
         "largest_confusions": [
             {
                 "truth": "Car", "truth_tag": "auto", "predicted": "Sky", "predicted_tag": "sky",
-                "pixels": 1, "share_of_truth": 0.5,
+                "pixels": 1, "share_of_truth": 0.5, "share_of_truth_interval": None,
             }
         ],
     }  # fmt: skip
@@ -607,7 +666,8 @@ def test_page_and_picture(tmp_path: Path) -> None:
     links = _Links()
     links.feed(page)
     assert not links.open
-    assert all(link.startswith(("data:image/", "/frames/", "/?question=")) for link in links.loads)
+    ours = ("data:image/", "/frames/", "/?question=", "#frame-")
+    assert all(link.startswith(ours) for link in links.loads)
     assert run_forked(*merge(tmp_path, 2, tmp_path / "out"), "--job", "v 1").status == 0
     page_of_job = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert '<a href="/jobs/v%201/frames?truth=' in page_of_job

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from catalog.errors import not_installed
 
@@ -22,6 +23,9 @@ FLOOR = 1e-5
 
 _LONGEST_LABEL = 40
 """Characters."""
+
+_COLOURS = 64
+"""Of the picture: those of a scale, of lines and of letters' edges."""
 
 
 def draw_confusion_matrix(report: dict[str, Any]) -> bytes:
@@ -58,7 +62,11 @@ def draw_confusion_matrix(report: dict[str, Any]) -> bytes:
     axes.set_title(_title(report), loc="left", fontsize=11, color=INK, pad=10)
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=110, bbox_inches="tight", metadata={"Software": None})
-    return file.getvalue()
+    # A quarter of the bytes: the page of a report holds the picture.
+    small = io.BytesIO()
+    with Image.open(file) as picture:
+        picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE).save(small, "PNG")
+    return small.getvalue()
 
 
 def _label_axes(axes: Any, names: Sequence[str], truth: npt.NDArray[np.int64]) -> None:

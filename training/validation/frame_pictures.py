@@ -13,11 +13,17 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
+from framesift.forms.cards import CARD_WIDTH
 from pipeline.prepared.decoded_frames import UInt8
 from training.class_picture import class_picture
 
 SHOWN = 8
 """Frames of each kind that a report shows."""
+
+PICTURE_BYTES = 8_000
+"""Of a picture at most: those of a report's frames are 700 kB of its page at most."""
+
+_QUALITIES = (75, 50, 25, 10, 1)
 
 _WRONG = np.array((255, 40, 40), np.float32)
 _DARKER = 0.45
@@ -25,18 +31,17 @@ _DARKER = 0.45
 
 @dataclass(frozen=True)
 class FramePictures:
-    """Pictures of one frame at the network's size."""
+    """Pictures of one frame, each a JPEG of at most PICTURE_BYTES, CARD_WIDTH wide at most."""
 
     row: int
     """Its position in the split, from 0."""
     image: bytes
-    """JPEG."""
     truth: bytes
-    """PNG in the classes' colours, black where no class is known."""
+    """In the classes' colours, black where no class is known."""
     prediction: bytes
-    """PNG in the classes' colours."""
+    """In the classes' colours."""
     errors: bytes
-    """JPEG: the image darkened, wrong pixels red."""
+    """The image darkened, wrong pixels red."""
 
 
 PICTURES_SCHEMA = pa.schema(
@@ -67,22 +72,25 @@ def pictures_of(
     errors[wrong] = errors[wrong] * np.float32(0.4) + _WRONG * np.float32(0.6)
     return FramePictures(
         row,
-        _jpeg(image),
-        _png(truth, colours),
-        _png(prediction, colours),
-        _jpeg(errors.astype(np.uint8)),
+        _jpeg(Image.fromarray(image), Image.Resampling.BILINEAR),
+        _jpeg(class_picture(truth, colours).convert("RGB"), Image.Resampling.NEAREST),
+        _jpeg(class_picture(prediction, colours).convert("RGB"), Image.Resampling.NEAREST),
+        _jpeg(Image.fromarray(errors.astype(np.uint8)), Image.Resampling.BILINEAR),
     )
 
 
-def _jpeg(pixels: UInt8) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=82)
-    return file.getvalue()
-
-
-def _png(ids: UInt8, colours: UInt8) -> bytes:
-    file = io.BytesIO()
-    class_picture(ids, colours).save(file, "PNG")
+def _jpeg(picture: Image.Image, resampling: Image.Resampling) -> bytes:
+    """A picture as a card shows it; of the first quality at which it is small enough."""
+    width, height = picture.size
+    if max(width, height) > CARD_WIDTH:
+        share = CARD_WIDTH / max(width, height)
+        size = max(1, round(width * share)), max(1, round(height * share))
+        picture = picture.resize(size, resampling)
+    for quality in _QUALITIES:
+        file = io.BytesIO()
+        picture.save(file, "JPEG", quality=quality, optimize=True)
+        if file.tell() <= PICTURE_BYTES:
+            break
     return file.getvalue()
 
 

@@ -10,8 +10,15 @@ import pyarrow as pa
 from pipeline.runs.score_thresholds import WHOLE_SCORES
 from training.validation.comparison import compared
 from training.validation.frame_summary import FrameSummary
-from training.validation.intervals import score_intervals
+from training.validation.intervals import (
+    Interval,
+    confusion_intervals,
+    metric_intervals,
+    score_intervals,
+)
 from training.validation.metrics.metric import Metric
+from training.validation.metrics.object_sizes import SIZES
+from training.validation.scene_sums import SceneSums, added
 from training.validation.scores import (
     Float64,
     Int64,
@@ -22,6 +29,7 @@ from training.validation.scores import (
     pixel_accuracy,
     precision,
     recall,
+    share_correlation,
 )
 from training.validation.shard_file import About, StoredShard, confusion_of, trained_frames_of
 from training.validation.slices import SLICED_BY, Slices, with_slices
@@ -48,9 +56,11 @@ def build_report(
         JSON-ready: `confusion_matrix` (rows truth, columns prediction), `classes`, `class_map` (the
         label classes of each, null where they were not merged), `per_class`,
         `miou` (mean IoU over the classes with truth), `frequency_weighted_iou`, `pixel_accuracy`,
-        `intervals` (training.validation.intervals), `boundary_iou`, `calibration` (each as its file
-        in training.validation.metrics says), `slices` (by camera, scene and tags), `uncertainty`
-        and `margin` (means over frames), `entropy`, `margins`, `disagreement` and `object_sizes`
+        `intervals` (training.validation.intervals: of each score of the whole, by its name; other
+        scores have theirs beside them, such as `iou_interval`), `boundary_iou`, `calibration` (each
+        as its file in training.validation.metrics says), `slices` (by camera, scene and tags),
+        `uncertainty` and `margin` (means over frames), `entropy`, `margins`, `disagreement` and
+        `object_sizes`
         (likewise as their files say), `baseline` (always predicting the most frequent class, same
         definitions), `frames`, `trained_frames` (of these, the ones that the model was trained
         on; null where it has no list of them), `warnings`, `ignored_pixels`, `absent_classes` (no
@@ -60,8 +70,8 @@ def build_report(
         `most_uncertain_frames` (scores of SHOWN frames),
         `skipped_frames` (`fkey`, `row`, `reason` of each that could not be read), `lineage` (what
         the dataset and the model were made of), `comparison` (training.validation.comparison;
-        None without another model), `thresholds` (`score`, `least`, `value`, `reached`), `dataset`,
-        `model`, `shards`. Scores are 0 to 1, or null where there is nothing
+        None without another model), `thresholds` (`score`, `least`, `value`, `interval`,
+        `reached`), `dataset`, `model`, `shards`. Scores are 0 to 1, or null where there is nothing
         to score.
     """
     about = shards[0].about
@@ -69,13 +79,17 @@ def build_report(
     matrix, frames_with_class = confusion.matrix, confusion.frames_with_class
     tags = slices.column_names if slices is not None else []
     groups = {by: Slices(by, about.classes) for by in (*SLICED_BY, *tags)}
+    sums: SceneSums = {}
     for shard in shards:
         of_frames, cells = shard.scores(), shard.cells()
         if slices is not None:
             of_frames = with_slices(of_frames, slices)
         for group in groups.values():
             group.add(of_frames, cells)
-    intervals = score_intervals(groups["scene"].matrices(), len(about.classes))
+        sums = added((sums, shard.scene_sums()))
+    scenes = groups["scene"].matrices()
+    intervals = score_intervals(scenes, len(about.classes))
+    of_metrics = metric_intervals(sums, scenes, len(about.classes))
     results = {name: metric.result() for name, metric in metrics.items()}
     boundary, sizes = results.pop("boundary_iou"), results.pop("object_sizes")
     truth, predicted = matrix.sum(axis=1).tolist(), matrix.sum(axis=0).tolist()
@@ -91,8 +105,18 @@ def build_report(
         "boundary_iou": boundary["mean"],
         "uncertainty": results["entropy"]["mean"],
         "margin": results["margins"]["mean"],
-        "object_sizes": sizes["sizes"],
-        "intervals": {key: value for key, value in intervals.items() if key != "iou"},
+        "calibration": _calibration(results["calibration"], of_metrics["calibration"]),
+        "object_sizes": _sizes(
+            sizes["sizes"], *(of_metrics["object_sizes"][key] for key in ("found", "recall"))
+        ),
+        "intervals": {
+            **{key: value for key, value in intervals.items() if key not in _OF_CLASSES},
+            "boundary_iou": of_metrics["boundary_iou"]["mean"],
+            "ece": of_metrics["calibration"]["ece"],
+            "uncertainty": of_metrics["entropy"]["mean"],
+            "margin": of_metrics["margins"]["mean"],
+            "disagreement": of_metrics["disagreement"]["mean"],
+        },
         "slices": {by: sums.result() for by, sums in groups.items()},
         "baseline": {
             "class": about.classes[baseline.class_id] if baseline else None,
@@ -122,9 +146,15 @@ def build_report(
                 "iou": _at(ious, c),
                 "iou_interval": intervals["iou"][c],
                 "boundary_iou": boundary["per_class"][c],
-                "object_sizes": sizes["per_class"][c],
+                "boundary_iou_interval": of_metrics["boundary_iou"]["per_class"][c],
+                "object_sizes": _sizes(
+                    sizes["per_class"][c],
+                    *(of_metrics["object_sizes"][f"class_{key}"][c] for key in ("found", "recall")),
+                ),
                 "recall": _at(recalls, c),
+                "recall_interval": intervals["recall"][c],
                 "precision": _at(precisions, c),
+                "precision_interval": intervals["precision"][c],
                 "frames": int(frames_with_class[c]),
             }
             for c, name in enumerate(about.classes)
@@ -140,8 +170,10 @@ def build_report(
         "skipped_frames": sorted(
             (dict(one) for shard in shards for one in shard.skipped), key=lambda one: one["row"]
         ),
-        "share_correlation": _share_correlation(ious, truth),
-        "largest_confusions": _confusions(about, matrix),
+        "share_correlation": number_or_none(
+            float(share_correlation(ious, np.array(truth, np.float64)))
+        ),
+        "largest_confusions": _confusions(about, matrix, scenes),
         "worst_frames": [_without_shard(row) for row in summary.worst()],
         "most_uncertain_frames": [_without_shard(row) for row in summary.most_uncertain()],
         "shards": len(shards),
@@ -185,11 +217,14 @@ def _thresholds(report: Mapping[str, Any], fail_below: Mapping[str, float]) -> l
         row["tag"]: row["iou"] if row["truth_pixels"] else None for row in report["per_class"]
     }
     values |= {name: report[name] for name in WHOLE_SCORES}
+    intervals = {row["tag"]: row["iou_interval"] for row in report["per_class"]}
+    intervals |= {name: report["intervals"][name] for name in WHOLE_SCORES}
     return [
         {
             "score": name,
             "least": least,
             "value": values.get(name),
+            "interval": intervals.get(name),
             "reached": (values.get(name) or 0.0) >= least and values.get(name) is not None,
         }
         for name, least in fail_below.items()
@@ -224,13 +259,15 @@ def _warnings(model: str, frames: int, shards: Sequence[StoredShard]) -> list[st
 _MOST_CONFUSIONS = 12
 
 
-def _confusions(about: About, matrix: Int64) -> list[dict[str, Any]]:
-    """The pairs of classes that most pixels were confused in."""
+def _confusions(about: About, matrix: Int64, scenes: Mapping[str, Int64]) -> list[dict[str, Any]]:
+    """The pairs of classes that most pixels were confused in, by the matrix of all scenes."""
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0)
     truth = matrix.sum(axis=1)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CONFUSIONS]
-    pairs = ((*divmod(int(cell), len(matrix)), int(wrong.flat[cell])) for cell in order)
+    cells = np.column_stack(np.divmod(order, len(matrix)))
+    pixels_of = wrong.flat[order].tolist()
+    rows = zip(cells.tolist(), pixels_of, confusion_intervals(scenes, cells), strict=True)
     return [
         {
             "truth": about.classes[true],
@@ -239,30 +276,31 @@ def _confusions(about: About, matrix: Int64) -> list[dict[str, Any]]:
             "predicted_tag": about.tags[predicted],
             "pixels": pixels,
             "share_of_truth": pixels / int(truth[true]),
+            "share_of_truth_interval": interval,
         }
-        for true, predicted, pixels in pairs
+        for (true, predicted), pixels, interval in rows
         if pixels
     ]
 
 
-def _share_correlation(ious: Float64, truth: Sequence[int]) -> float | None:
-    """Spearman's rank correlation of IoU and pixels over the classes with truth.
-
-    Source: Spearman, "The proof and measurement of association between two things", 1904; equal
-    values have the mean of their ranks.
-    """
-    pixels = np.array(truth, np.int64)
-    there = pixels > 0
-    ranks = [_ranks(values[there]) for values in (ious, pixels.astype(np.float64))]
-    if there.sum() < 3 or any(one.std() == 0 for one in ranks):
-        return None
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+_OF_CLASSES = ("iou", "recall", "precision")
 
 
-def _ranks(values: Float64) -> Float64:
-    _, rank, number = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(number)
-    return (last - (number - 1) / 2)[rank]
+def _calibration(calibration: Mapping[str, Any], intervals: Mapping[str, Any]) -> dict[str, Any]:
+    bins = zip(calibration["bins"], intervals["accuracy"], strict=True)
+    return {**calibration, "bins": [row | {"accuracy_interval": of} for row, of in bins]}
+
+
+def _sizes(
+    rows: Sequence[Mapping[str, Any]], found: Sequence[Interval], recall: Sequence[Interval]
+) -> list[dict[str, Any]]:
+    """Objects by size, with the intervals of each size."""
+    of_sizes = {size: (found[n], recall[n]) for n, size in enumerate(SIZES)}
+    return [
+        {**row, "found_interval": its[0], "recall_interval": its[1]}
+        for row in rows
+        for its in [of_sizes[row["size"]]]
+    ]
 
 
 def _without_shard(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """The parts of a validation's page that show single frames, and where everything came from."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from framesift.forms.cards import CARD_WIDTH, card, picture, sheet, words_of
 from pipeline.runs.prediction_set import MOST_NAMED
 from training.validation.frame_pictures import FramePictures
-from training.validation.report_plots import percent
+from training.validation.report_plots import percent, scored
 
 _LINKS = (
     "Links lead to the frames where a server of Framesift shows this page; elsewhere, framesift "
@@ -24,8 +24,9 @@ def frame_sections(report: Mapping[str, Any], pictures: Mapping[int, FramePictur
         report: As `training.validation.report.build_report` describes it.
         pictures: By the frames' rows.
     """
-    worst = _frames(report["worst_frames"], pictures)
-    unsure = _frames(report["most_uncertain_frames"], pictures)
+    above: set[int] = set()
+    worst = _frames(report["worst_frames"], pictures, above)
+    unsure = _frames(report["most_uncertain_frames"], pictures, above)
     if not worst and not unsure:
         return ""
     keys = (
@@ -41,34 +42,42 @@ def frame_sections(report: Mapping[str, Any], pictures: Mapping[int, FramePictur
     )
 
 
-def _frames(rows: Sequence[Mapping[str, Any]], pictures: Mapping[int, FramePictures]) -> str:
-    return "\n".join(_frame(row, pictures.get(row["row"])) for row in rows)
+def _frames(
+    rows: Sequence[Mapping[str, Any]], pictures: Mapping[int, FramePictures], above: set[int]
+) -> str:
+    """The frames as a gallery; those whose pictures stand above lead there."""
+    cards = []
+    for row in rows:
+        cards.append(_frame(row, pictures.get(row["row"]), is_above=row["row"] in above))
+        above.add(row["row"])
+    return sheet(cards, 2 * CARD_WIDTH) if cards else ""
 
 
-def _frame(row: Mapping[str, Any], pictures: FramePictures | None) -> str:
-    panels = ""
-    if pictures is not None:
-        kinds = (
-            ("image", "jpeg", pictures.image),
-            ("truth", "png", pictures.truth),
-            ("prediction", "png", pictures.prediction),
-            ("errors", "jpeg", pictures.errors),
-        )
-        panels = "".join(
-            f'<img src="data:image/{kind};base64,{base64.b64encode(data).decode("ascii")}" '
-            f'alt="{name} of {escape(row["fkey"])}">'
-            for name, kind, data in kinds
-        )
-    return (
-        f'<figure class="frame"><div class="panels">{panels}</div><figcaption>'
-        f'<a href="/frames/{escape(quote(row["fkey"], safe="/:"))}">{escape(row["fkey"])}</a><br>'
-        f"mean IoU {percent(row['miou'])}, {_uncertainty(row['uncertainty'])}"
-        f"{escape(row['camera'])}, scene {escape(row['scene'])}</figcaption></figure>"
+def _frame(row: Mapping[str, Any], pictures: FramePictures | None, *, is_above: bool) -> str:
+    fkey = row["fkey"]
+    path = escape(quote(fkey, safe="/:"), quote=True)
+    values = (
+        f'<a href="/frames/{path}">{escape(fkey)}</a><br>'
+        f"mean IoU {percent(row['miou'])}{_uncertainty(row['uncertainty'])}"
+    )
+    if is_above:
+        shown = f'<p><a href="#frame-{row["row"]}">Its pictures stand above</a></p>'
+    else:
+        shown = f'<div class="panels" id="frame-{row["row"]}">{_panels(fkey, pictures)}</div>'
+    return card(fkey, shown, words_of(row, fkey), values)
+
+
+def _panels(fkey: str, pictures: FramePictures | None) -> str:
+    if pictures is None:
+        return ""
+    kinds = ("image", "truth", "prediction", "errors")
+    return "".join(
+        picture(getattr(pictures, kind), "image/jpeg", f"{kind} of {fkey}") for kind in kinds
     )
 
 
 def _uncertainty(share: float | None) -> str:
-    return "" if share is None else f"uncertainty {percent(share)}, "
+    return "" if share is None else f", uncertainty {percent(share)}"
 
 
 def confusions(report: Mapping[str, Any], job: str | None) -> str:
@@ -84,7 +93,7 @@ def confusions(report: Mapping[str, Any], job: str | None) -> str:
     body = "\n".join(
         f'<tr><th scope="row">{escape(row["truth"])}</th><td class="left">'
         f"{escape(row['predicted'])}</td><td>{row['pixels']:,}</td>"
-        f"<td>{percent(row['share_of_truth'])}</td><td>"
+        f"{scored(row['share_of_truth'], row['share_of_truth_interval'])}<td>"
         f'<a href="{escape(path)}">frames</a></td></tr>'
         for row in rows
         for path in [_frames_path(report, row["truth_tag"], row["predicted_tag"], job)]

@@ -17,6 +17,8 @@ from training.validation.report_plots import (
     loss_curve,
     percent,
     reliability_diagram,
+    scored,
+    within,
 )
 
 RARE_FRAMES = 3
@@ -57,16 +59,14 @@ td.bar { width: 12rem; text-align: left; }
 .fill { display: block; height: 100%; border-radius: .2rem; background: var(--bar); }
 tr.none th, tr.none td { color: var(--quiet); }
 .mark { color: var(--mark); font-weight: 600; }
+td small { display: block; color: var(--quiet); font-size: .8125rem; }
 img, svg { max-width: 100%; height: auto; display: block; }
 img { background: #ffffff; border: 1px solid var(--line); border-radius: .5rem; }
 td.left { text-align: left; }
 td.wrap { white-space: normal; overflow-wrap: anywhere; }
-.frame { margin: 1rem 0 1.5rem; }
-.frame figcaption { color: var(--quiet); font-size: .875rem; overflow-wrap: anywhere;
-  margin-top: .35rem; }
-.panels { display: grid; grid-template-columns: repeat(4, 1fr); gap: .35rem; }
-@media (max-width: 40rem) { .panels { grid-template-columns: repeat(2, 1fr); } }
-.panels img { width: 100%; border-radius: .25rem; }
+.panels { display: grid; grid-template-columns: repeat(2, 1fr); gap: .15rem; }
+.panels img { border: 0; border-radius: 0; }
+figure p { padding: 0 .5rem; }
 a { color: var(--bar); }
 circle { fill: var(--bar); fill-opacity: .75; }
 svg text { fill: var(--quiet); font: 12px system-ui, sans-serif; }
@@ -149,24 +149,31 @@ def _numbers(report: Mapping[str, Any]) -> str:
         (
             "Mean IoU",
             percent(report["miou"]),
-            f"{_interval(intervals['miou'])}always “{always}”: {percent(baseline['miou'])}",
+            _interval(intervals["miou"])
+            + f"always “{always}”: {percent(baseline['miou'])}"
+            + within(intervals["baseline_miou"]),
         ),
         (
             "Pixel accuracy",
             percent(report["pixel_accuracy"]),
             _interval(intervals["pixel_accuracy"])
-            + f"always “{always}”: {percent(baseline['pixel_accuracy'])}",
+            + f"always “{always}”: {percent(baseline['pixel_accuracy'])}"
+            + within(intervals["baseline_pixel_accuracy"]),
         ),
         (
             "IoU by frequency",
             percent(report["frequency_weighted_iou"]),
-            "frequent classes count more",
+            _interval(intervals["frequency_weighted_iou"]) + "frequent classes count more",
         ),
-        ("Boundary IoU", percent(report["boundary_iou"]), "near the outlines only"),
+        (
+            "Boundary IoU",
+            percent(report["boundary_iou"]),
+            _interval(intervals["boundary_iou"]) + "near the outlines only",
+        ),
         (
             "Calibration error",
             percent(report["calibration"]["ece"]),
-            "between what the model says and what is right"
+            _interval(intervals["ece"]) + "between what the model says and what is right"
             if report["calibration"]["ece"] is not None
             else "needs probabilities, and none are known",
         ),
@@ -219,7 +226,7 @@ def _thresholds(report: Mapping[str, Any]) -> str:
         return ""
     rows = "".join(
         f'<tr><th scope="row">{escape(row["score"])}</th><td>{percent(row["least"])}</td>'
-        f"<td>{percent(row['value'])}</td><td>"
+        f"{scored(row['value'], row['interval'])}<td>"
         + ("reached" if row["reached"] else '<span class="mark">not reached</span>')
         + "</td></tr>"
         for row in report["thresholds"]
@@ -284,9 +291,10 @@ def _classes(report: Mapping[str, Any]) -> str:
     return (
         '<h2>Classes, best first</h2>\n<div class="scroll" tabindex="0"><table>\n'
         "<caption>Grey: no truth in "
-        "this data. A dash: nothing to score.</caption>\n<thead><tr>"
+        "this data. A dash: nothing to score. Below a score stands its interval of 95 %, by "
+        "drawing scenes; a class with truth in one scene has none.</caption>\n<thead><tr>"
         '<th scope="col" class="name">Class</th><th scope="col" colspan="2" class="name">IoU</th>'
-        '<th scope="col">95 % interval</th><th scope="col">Boundary IoU</th>'
+        '<th scope="col">Boundary IoU</th>'
         '<th scope="col">Recall</th><th scope="col">Precision</th>'
         '<th scope="col">Share of pixels</th><th scope="col">Frames</th></tr></thead>\n<tbody>\n'
         + "\n".join(_class_row(row, total) for row in ordered)
@@ -302,17 +310,13 @@ def _class_row(row: Mapping[str, Any], total: int) -> str:
     return (
         f'<tr{kind}><th scope="row">{escape(row["class"])}</th>'
         f'<td class="bar" aria-hidden="true">{bar if row["iou"] is not None else ""}</td>'
-        f"<td>{percent(row['iou'])}</td><td>{_range(row['iou_interval'])}</td>"
-        f"<td>{percent(row['boundary_iou'])}</td><td>{percent(row['recall'])}</td>"
-        f"<td>{percent(row['precision'])}</td><td>{_share(row['truth_pixels'], total)}</td>"
+        + "".join(
+            scored(row[name], row[f"{name}_interval"])
+            for name in ("iou", "boundary_iou", "recall", "precision")
+        )
+        + f"<td>{_share(row['truth_pixels'], total)}</td>"
         f"<td{rare}>{row['frames']}</td></tr>"
     )
-
-
-def _range(interval: Sequence[float] | None) -> str:
-    if interval is None:
-        return "&ndash;"
-    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
 
 
 _SLICES = {"camera": "Camera", "scene": "Scene"}
@@ -333,13 +337,13 @@ def _slices(report: Mapping[str, Any]) -> str:
 def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes: int) -> str:
     ordered = sorted(rows, key=lambda row: (row["miou"] is None, row["miou"] or 0, row["value"]))
     body = "\n".join(_slice_row(row, classes, drawn=by != "scene") for row in ordered)
-    note, interval, scenes = "A scene by itself has no intervals.", "", ""
+    note, scenes = "A scene by itself has no intervals.", ""
     if by != "scene":
         note = (
-            "Intervals draw the scenes of a row alone; a row of one scene has none, and with fewer "
+            "Below a score stands its interval of 95 %, by drawing the scenes of its row alone; a "
+            "row of one scene has none, and with fewer "
             f"than {_FEW_SCENES} they are a rough guide."
         )
-        interval = '<th scope="col">95 % interval</th>'
         scenes = '<th scope="col">Scenes</th>'
     return (
         '<div class="scroll" tabindex="0"><table>\n'
@@ -347,8 +351,8 @@ def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes
         "classes with truth there, so that two rows are comparable where these are the same. "
         f"{note}</caption>\n"
         f'<thead><tr><th scope="col" class="name">{escape(title)}</th>'
-        f'<th scope="col">Mean IoU</th>{interval}'
-        f'<th scope="col">Pixel accuracy</th>{interval}{scenes}<th scope="col">Frames</th>'
+        '<th scope="col">Mean IoU</th>'
+        f'<th scope="col">Pixel accuracy</th>{scenes}<th scope="col">Frames</th>'
         '<th scope="col">Classes with truth</th></tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
@@ -356,9 +360,7 @@ def _slice_table(by: str, title: str, rows: Sequence[Mapping[str, Any]], classes
 
 def _slice_row(row: Mapping[str, Any], classes: int, *, drawn: bool) -> str:
     miou, accuracy = (
-        f"<td>{percent(row[name])}</td>"
-        + (f"<td>{_range(row[f'{name}_interval'])}</td>" if drawn else "")
-        for name in ("miou", "pixel_accuracy")
+        scored(row[name], row[f"{name}_interval"]) for name in ("miou", "pixel_accuracy")
     )
     scenes = f"<td>{row['scenes']:,}</td>" if drawn else ""
     return (
@@ -369,7 +371,8 @@ def _slice_row(row: Mapping[str, Any], classes: int, *, drawn: bool) -> str:
 
 def _disagreement(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     share = report["disagreement"]["mean"]
-    description = "of the pixels get another class in the mirrored image"
+    ends = _interval(report["intervals"]["disagreement"])
+    description = f"{ends}of the pixels get another class in the mirrored image"
     return [] if share is None else [("Disagreement", percent(share), description)]
 
 
@@ -381,8 +384,8 @@ def _object_sizes(report: Mapping[str, Any]) -> str:
     named += [(row["class"], row["object_sizes"]) for row in report["per_class"]]
     body = "\n".join(
         f'<tr><th scope="row">{escape(name)}</th><td class="left">{row["size"]}</td>'
-        f"<td>{row['objects']:,}</td><td>{percent(row['found'])}</td>"
-        f"<td>{percent(row['recall'])}</td></tr>"
+        f"<td>{row['objects']:,}</td>{scored(row['found'], row['found_interval'])}"
+        f"{scored(row['recall'], row['recall_interval'])}</tr>"
         for name, rows in named
         for row in rows
     )

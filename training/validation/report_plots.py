@@ -28,7 +28,8 @@ def reliability_diagram(calibration: Mapping[str, Any]) -> str:
         f'<rect x="{across(row["above"]) + 1:.1f}" y="{down(row["accuracy"]):.1f}" '
         f'width="{side * (row["up_to"] - row["above"]) - 2:.1f}" '
         f'height="{side * row["accuracy"]:.1f}" fill="var(--bar)">'
-        f"<title>says {percent(row['confidence'])}, right {percent(row['accuracy'])}, "
+        f"<title>says {percent(row['confidence'])}, right {percent(row['accuracy'])}"
+        f"{within(row['accuracy_interval'])}, "
         f"{percent(row['pixels'] / total)} of the pixels</title></rect>"
         for row in bins
     )
@@ -100,7 +101,9 @@ def iou_by_share(report: Mapping[str, Any]) -> str:
     correlation = report["share_correlation"]
     trend = (
         "" if correlation is None
-        else f" Spearman's correlation of the two is {correlation:+.2f}: "
+        else f" Spearman's correlation of the two is {correlation:+.2f}"
+        + _of_ends(report["intervals"]["share_correlation"])
+        + ": "
         + _of_correlation(correlation)
     )  # fmt: skip
     return (
@@ -114,6 +117,10 @@ def iou_by_share(report: Mapping[str, Any]) -> str:
         f'<text transform="rotate(-90 12 {height / 2:.1f})" x="12" y="{height / 2:.1f}" '
         'text-anchor="middle">IoU</text></svg>'
     )
+
+
+def _of_ends(interval: Sequence[float] | None) -> str:
+    return "" if interval is None else f" ({interval[0]:+.2f} to {interval[1]:+.2f})"
 
 
 def _of_correlation(value: float) -> str:
@@ -171,3 +178,18 @@ def loss_curve(curve: Sequence[Mapping[str, Any]]) -> str:
 def percent(share: float | None) -> str:
     """A share as people read it, "12.3 %"; a dash (HTML) for none."""
     return "&ndash;" if share is None else f"{100 * share:.1f} %"
+
+
+def scored(share: float | None, interval: Sequence[float] | None) -> str:
+    """The cell of a table with a score, and below it its interval of 95 %, where it has one."""
+    ends = "" if interval is None else f"<small>{_ends(interval)}</small>"
+    return f"<td>{percent(share)}{ends}</td>"
+
+
+def within(interval: Sequence[float] | None) -> str:
+    """An interval in brackets behind its score; nothing for none."""
+    return "" if interval is None else f" ({_ends(interval)})"
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"

@@ -119,6 +119,37 @@ def majority_baseline(matrix: Int64) -> Baseline | None:
     return Baseline(class_id, mean_iou(guesses), pixel_accuracy(guesses))
 
 
+def share_correlation(ious: Float64, pixels: Float64) -> Float64:
+    """(...) Spearman's rank correlation of IoU and pixels (..., C), over the classes with pixels.
+
+    NaN for fewer than three of them, and where all have the same rank.
+
+    Source: Spearman, "The proof and measurement of association between two things", 1904; equal
+    values have the mean of their ranks.
+    """
+    counts = pixels > 0
+    number = counts.sum(axis=-1)
+    ious_apart, pixels_apart = (_ranks_apart(values, counts) for values in (ious, pixels))
+    both = np.sqrt((ious_apart**2).sum(axis=-1) * (pixels_apart**2).sum(axis=-1))
+    result = np.full(number.shape, np.nan)
+    scored = (number >= _LEAST_CLASSES) & (both > 0)
+    np.divide((ious_apart * pixels_apart).sum(axis=-1), both, out=result, where=scored)
+    return result
+
+
+_LEAST_CLASSES = 3
+
+
+def _ranks_apart(values: Float64, counts: npt.NDArray[np.bool_]) -> Float64:
+    """(..., C) the ranks of values less their mean; 0 for what does not count."""
+    ours, others = values[..., :, np.newaxis], values[..., np.newaxis, :]
+    which = counts[..., np.newaxis, :]
+    less, equal = ((of & which).sum(axis=-1) for of in (others < ours, others == ours))
+    number = counts.sum(axis=-1, keepdims=True)
+    apart: Float64 = np.where(counts, less + (equal - number) / 2, 0.0)
+    return apart
+
+
 def number_or_none(value: float) -> float | None:
     """A score as JSON holds it: None for NaN."""
     return None if math.isnan(value) else value

@@ -8,8 +8,8 @@ added up in a second, and a report holds one shard's cells and pictures at a tim
     2 (4 + 4) lengths of the two parts of the header and their CRC-32, little-endian
     header    JSON: what all shards of a validation have in common, which is read once for all; then
               which shard it is, and of each section its length and CRC-32
-    sections  sums (int64, little-endian, in the header's order); frames, cells, pictures (Arrow);
-              where predictions are kept small: the length of each frame's (int32,
+    sections  sums (int64, little-endian, in the header's order); frames, cells, pictures, scenes
+              (Arrow); where predictions are kept small: the length of each frame's (int32,
               little-endian), and they (PNG), one behind the other
 """
 
@@ -35,9 +35,10 @@ from training.validation.frame_pictures import PICTURES_SCHEMA, FramePictures
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.metric import Int64, Metric
 from training.validation.metrics.table import METRICS
+from training.validation.scene_sums import SceneSums, as_table, of_table
 from training.validation.small_copies import SmallCopies, offsets_of
 
-_MAGIC = b"FSVALID\x05"
+_MAGIC = b"FSVALID\x06"
 _HEAD = struct.Struct("<8sIIII")
 
 
@@ -101,6 +102,8 @@ class ShardResult:
     """Its frames that could not be read, each with the reason."""
     pictures: Sequence[FramePictures] = ()
     """Its worst and its most uncertain frames."""
+    scenes: SceneSums = field(default_factory=dict)
+    """Its metrics' sums, by scene."""
     small: SmallCopies = field(default_factory=SmallCopies.none)
     """What the model predicted for each frame, small; of no frame where nothing is kept."""
 
@@ -127,6 +130,7 @@ class ShardResult:
             "frames": _as_bytes(frames),
             "cells": _as_bytes(pa.table(asdict(self.cells))),
             "pictures": _as_bytes(pictures),
+            "scenes": _as_bytes(as_table(self.scenes)),
         }
         lengths = {name: [len(section), zlib.crc32(section)] for name, section in sections.items()}
         if self.small.length:
@@ -180,6 +184,10 @@ class StoredShard:
         """The confusion matrix of each of its frames."""
         table = self._table("cells")
         return FrameCells(*(table[name].to_numpy() for name in ("frame", "cell", "pixels")))
+
+    def scene_sums(self) -> SceneSums:
+        """Its metrics' sums, by scene."""
+        return of_table(self._table("scenes"), len(self.about.classes))
 
     def pictures(self, rows: Sequence[int]) -> list[FramePictures]:
         """Those of some frames, by their rows in the split, as far as it kept them."""
@@ -344,6 +352,7 @@ def read_shard(path: Path) -> ShardResult:
         stored.frames_of_trained_scenes,
         stored.skipped,
         pictures,
+        stored.scene_sums(),
         stored.small(),
     )
 

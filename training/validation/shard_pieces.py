@@ -24,6 +24,7 @@ from catalog.storage.file_lock import is_locked, open_locked
 from training.validation.frame_cells import FrameCells, FrameScore
 from training.validation.frame_pictures import FramePictures, PictureSelection
 from training.validation.metrics.table import METRICS
+from training.validation.scene_sums import added
 from training.validation.shard_file import ShardResult, shard_path, trained_frames_of
 from training.validation.small_copies import SmallCopies
 
@@ -155,6 +156,7 @@ def joined_pieces(pieces: Sequence[ShardResult], rows: Sequence[int], path: Path
         sum(one.frames_of_trained_scenes for one in pieces),
         [frame for one in pieces for frame in one.skipped],
         _selected_pictures(frames, {one.row: one for piece in pieces for one in piece.pictures}),
+        added(one.scenes for one in pieces),
         SmallCopies.joined([one.small for one in pieces]),
     )
 

@@ -16,8 +16,10 @@ from training.input.split_shards import FrameId
 from training.network.frame_prediction import FramePrediction
 from training.validation.frame_cells import FrameScore, Int32, cells_of
 from training.validation.frame_pictures import PictureSelection, pictures_of
-from training.validation.metrics.metric import Metric, ScoredFrame
-from training.validation.metrics.table import METRICS
+from training.validation.metrics.confusion import Confusion
+from training.validation.metrics.metric import DrawnMetric, Metric, ScoredFrame
+from training.validation.metrics.table import DRAWN
+from training.validation.scene_sums import SceneSums, sums_of
 from training.validation.scores import confusion_matrix, mean_iou, pixel_accuracy
 from training.validation.small_copies import small_copy
 
@@ -26,7 +28,9 @@ from training.validation.small_copies import small_copy
 class ShardSums:
     """Sums over the frames of a shard, and the scores and cells of each frame."""
 
-    metrics: dict[str, Metric]
+    confusion: Confusion
+    scenes: dict[str, dict[str, DrawnMetric]] = field(default_factory=dict)
+    """Of each scene the metrics of DRAWN."""
     frames: list[FrameScore] = field(default_factory=list)
     cells: list[tuple[Int32, Int32]] = field(default_factory=list)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
@@ -47,7 +51,7 @@ class ShardSums:
         keeps_small: bool = False,
     ) -> "ShardSums":
         """Those of no frame; of labels with these numbered colours, with pictures if it draws."""
-        sums = cls({name: metric.empty(len(classes)) for name, metric in METRICS.items()})
+        sums = cls(Confusion.empty(len(classes)))
         if not draws:
             sums.selection = None
         if keeps_small:
@@ -97,7 +101,8 @@ class ShardSums:
             frame.colours,
             self.numbered,
         )
-        for metric in self.metrics.values():
+        self.confusion.update(scored)
+        for metric in self._of_scene(frame_id.scene).values():
             metric.update(scored)
         if self.small is not None:
             self.small.append(small_copy(ids, classes.colours))
@@ -119,3 +124,24 @@ class ShardSums:
                 disagreement=prediction.disagreement,
             )
         )
+
+    def _of_scene(self, scene: str) -> dict[str, DrawnMetric]:
+        if scene not in self.scenes:
+            number = len(self.confusion.matrix)
+            self.scenes[scene] = {name: metric.empty(number) for name, metric in DRAWN.items()}
+        return self.scenes[scene]
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics of the shard's frames, by name."""
+        metrics: dict[str, Metric] = {"scores": self.confusion}
+        for name, metric in DRAWN.items():
+            metrics[name] = metric.empty(len(self.confusion.matrix))
+            for of_scene in self.scenes.values():
+                metrics[name].merge(of_scene[name])
+        return metrics
+
+    @property
+    def scene_sums(self) -> SceneSums:
+        """The sums of each scene."""
+        return {scene: sums_of(metrics) for scene, metrics in self.scenes.items()}

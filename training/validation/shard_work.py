@@ -392,6 +392,7 @@ def _result(about: About, scoring: _Scoring, sums: ShardSums) -> ShardResult:
         sum(one.scene in scenes and one.fkey not in (trained or ()) for one in sums.frames),
         sums.skipped,
         () if sums.selection is None else sums.selection.pictures(),
+        sums.scene_sums,
         SmallCopies.none() if sums.small is None else SmallCopies.of(sums.small),
     )
 

@@ -143,6 +143,16 @@ class UrlQuestion:
         )  # fmt: skip
         return replace(self, pairs=remaining)
 
+    def without_column(self, name: str) -> "UrlQuestion":
+        """The same where frames are neither sorted by a column nor have its value below them."""
+        sorted_by = self.view.order
+        parameters = {
+            "sort": "" if sorted_by and sorted_by.column[:80] == name else self.view.sort,
+            "caption": ",".join(each for each in self.view.captions if each[:80] != name),
+        }
+        pairs = dict.fromkeys((each, parameters.get(each, value)) for each, value in self.pairs)
+        return replace(self, pairs=tuple(pair for pair in pairs if pair[1]))
+
     @cached_property
     def view(self) -> View:
         """How the frames are shown.

@@ -20,7 +20,7 @@ from api.web.find.value_counts import value_counts
 from api.web.find.view import SIZES
 from api.web.pages import HEADERS, page
 from api.web.run.choices import Choices, overlay_choices
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, UnknownName
 from ingest.imports.options import LATITUDE, LONGITUDE
 from query.statistics.facet_report import FacetReport
 
@@ -145,13 +145,22 @@ def get_gallery(request: Request, session: CurrentSession) -> Response:
     pairs = request.query_params.multi_items()
     cursor = next((value for name, value in pairs if name == "cursor"), None)
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
-    frame_page, follows = session.frames.page(
-        search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
-        order=search.view.order,
-        **search.which(session.tags.classes_and_groups()),
-    )  # fmt: skip
+    classes, unknown = session.tags.classes_and_groups(), []
+    while True:
+        try:
+            frame_page, follows = session.frames.page(
+                search.query, columns=_columns(session, search), limit=_FRAMES, cursor=cursor,
+                order=search.view.order, **search.which(classes),
+            )  # fmt: skip
+            break
+        except UnknownName as error:
+            known = search.without_column(error.name) if error.kind == "column" else search
+            if known == search:  # it is a condition's
+                raise
+            search = known
+            unknown.append(str(error))
     context = {"asked": search, "frames": frame_page.frames, "follows": follows}
-    return page(request, "_gallery.html", context | {"first": not cursor})
+    return page(request, "_gallery.html", context | {"first": not cursor, "unknown": unknown})
 
 
 def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:

@@ -45,7 +45,6 @@ from api.web.run.job_form import (
     AnyBody,
     further_fields,
     new_job,
-    prediction_of,
     settings_again,
     usual_values,
 )
@@ -71,6 +70,7 @@ from api.web.run.measured import (
     tables_shown,
     warnings_of,
 )
+from api.web.run.prediction import prediction_of, prediction_of_validated
 from api.web.run.report_figures import calibration_of, scored_frames, sizes_of, views_of
 from api.web.run.scanned import ScannedSource, scanned_source
 from catalog.errors import FramesiftError, NotFound, StorageError
@@ -108,12 +108,14 @@ def get_jobs_page(
     named = [*dict.fromkeys(job or ())][:_MOST_COMPARED]
     compared = session.jobs.compare([] if is_part(request) else named)  # a search takes the list
     ticked = [session.jobs.get(name) for name in named]
+    differences = _differences(session, compared.jobs)
+    drawn = () if differences is None else differences.metrics
     context = {
         "jobs": [*ticked, *(one for one in jobs[:_LISTED] if one.name not in named)],
         "ticked": named, "older": older, "before": before, "holding": holding,
         "progress_of": short_progress,
-        "compared": compared.jobs, "rows": compared_rows(compared),
-        "differences": _differences(session, compared.jobs),
+        "compared": compared.jobs, "rows": compared_rows(compared, drawn),
+        "differences": differences,
         "curves_path": _curves_path(compared.jobs) if "step" in compared.metrics else "",
     }  # fmt: skip
     return page(request, "jobs.html", context)
@@ -370,7 +372,7 @@ def get_cell_frames(
     job = session.jobs.get(name)
     context["predicts"] = can_predict(job.settings)
     context["by_command"] = needs_command(job.settings)
-    context["prediction"] = _prediction(session, job)
+    context["prediction"] = prediction_of_validated(session, job)
     context |= {"job": name, "model": model, "question": question, **_HERE}
     return page(request, "cell.html", context)
 
@@ -413,7 +415,7 @@ def _shown(session: Session, name: str, classes: Sequence[str] = ()) -> dict[str
         "command": command_of(job), "figure": _figure_path(session, job),
         "scanned": _scanned(session, job),
         "report": None, "matrix": None, "model": None, "damage": "",
-        "differences": None, "improvable": None, "weakest": (),
+        "differences": None, "improvable": None, "weakest": (), "scored": (),
     }  # fmt: skip
     if job.kind != "validate" or job.state != "done":
         return context
@@ -473,21 +475,6 @@ def _output(session: Session, name: str, log: str, find: str) -> dict[str, Any]:
         "found": session.jobs.log_lines(name, log, find) if find else None,
         "plain": without_launcher,
     }  # fmt: skip
-
-
-def _prediction(session: Session, validation: JobBody) -> JobBody | None:
-    """The newest job, done or to come, that predicts what a validation's model was validated on."""
-    same = ("model", "model_name", "split")  # a network in an ONNX file has a name alone
-    return next(
-        (
-            job
-            for job in session.jobs.list(kind="predict", limit=_LISTED)
-            if job.state not in ("failed", "cancelled")
-            and job.dataset == validation.dataset
-            and all(job.settings.get(name) == validation.settings.get(name) for name in same)
-        ),
-        None,
-    )
 
 
 def _look(

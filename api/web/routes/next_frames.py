@@ -15,10 +15,16 @@ from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS, Api
 from api.schemas.improvements import ImprovementBody
 from api.schemas.jobs import JobBody
-from api.services.jobs.improvable import can_predict, improvable_model, weakest_classes
+from api.services.jobs.improvable import (
+    can_predict,
+    improvable_model,
+    needs_command,
+    weakest_classes,
+)
 from api.services.session import Session
 from api.web.forms import Form, form_of
-from api.web.pages import HEADERS, gone_on, page
+from api.web.pages import HEADERS, elsewhere, gone_on, page
+from api.web.run.prediction import prediction_of, prediction_to_come, question_of, unpredicted
 from api.web.run.proposal import AskedProposal, dropped_of, parts_of
 from catalog.errors import InvalidInput, NotAllowed, NotFound
 
@@ -56,6 +62,23 @@ async def post_list(name: str, request: Request, session: CurrentSession) -> Res
         return _file(body, [fkey for fkey in body.to_label if fkey not in dropped], form)
 
     return await run_in_threadpool(answer)
+
+
+@router.post("/predict", rule=WRITE_ALL_ROWS)
+async def post_prediction(name: str, request: Request, session: CurrentSession) -> Response:
+    """Have the model predict the frames to label that are kept and lack it; go on to that job."""
+    form = await form_of(request)
+
+    def begin() -> JobBody:
+        body = _proposed(session, name, _asked(form), frames=0)
+        dropped = {*dropped_of(body, "list", form.all("list"))}
+        fkeys = [fkey for fkey in unpredicted(body) if fkey not in dropped]
+        if not fkeys:
+            raise InvalidInput("list: expected a frame without a prediction to be kept")
+        question = question_of(fkeys, body.snapshot)
+        return session.jobs.submit(prediction_of(session.jobs.get(name), question).order())
+
+    return elsewhere(f"/jobs/{quote((await run_in_threadpool(begin)).name, safe='')}")
 
 
 @router.post("", rule=WRITE_ALL_ROWS)
@@ -120,7 +143,8 @@ def _page(
     context: dict[str, Any] = {
         "job": job, "model": _model_of(job), "asked": asked, "proposal": None, "why": "",
         "classes": asked.get("classes") if asked.fields else ",".join(weakest_classes(job.metrics)),
-        "predicts": can_predict(job.settings), "section": "/jobs",
+        "predicts": can_predict(job.settings), "by_command": needs_command(job.settings),
+        "section": "/jobs",
     }  # fmt: skip
     status = 200
     if asked.fields:
@@ -128,6 +152,8 @@ def _page(
             body = _proposed(session, name, asked)
             dropped = {fkey for part, of in kept.items() for fkey in dropped_of(body, part, of)}
             context["parts"] = parts_of(session, body, dropped)
+            context["unpredicted"] = len(unpredicted(body)) if context["predicts"] else 0
+            context["prediction"] = prediction_to_come(session, job)
             context["proposal"] = body
             context["asked"] = AskedProposal({**asked.fields, "at": str(body.snapshot)})
         except _REFUSALS as error:

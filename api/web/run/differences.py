@@ -1,6 +1,6 @@
 """Differences of two validations' scores as bars about a line: to the right what is better."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,8 @@ class Differences:
     other: str
     """The names of the two."""
     bars: list[Bar]
+    metrics: frozenset[str]
+    """Names of the jobs' metrics that stand here."""
     scale: float
     """The difference at the picture's right end."""
 
@@ -71,7 +73,7 @@ def of_comparison(report: Mapping[str, Any]) -> Differences | None:
         name = str(row.get("score"))
         title = _TITLES.get(name) or classes.get(name, name)
         verdict = str(row.get("verdict") or "")
-        rows.append(Difference(title, value, other, _interval(row), verdict))
+        rows.append(Difference(title, value, other, ends_of(row, "interval"), verdict))
     return _drawn(_name_of(report, "this model"), _name_of(comparison, "another"), rows)
 
 
@@ -79,20 +81,24 @@ def of_reports(
     this: tuple[str, Mapping[str, Any]], other: tuple[str, Mapping[str, Any]]
 ) -> Differences | None:
     """Two jobs' names and reports beside each other; None where they share no score."""
-    return _drawn(this[0], other[0], [*_shared(this[1], other[1])])
+    rows = [*_shared(this[1], other[1])]
+    has_mean = any(row.name == _TITLES["miou"] for row in rows[:1])
+    return _drawn(this[0], other[0], rows, {"miou"} if has_mean else ())
 
 
 def _shared(this: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
     """The scores that both reports have, the mean first, classes by this one's order."""
     its = {one["tag"]: one.get("iou") for one in other["per_class"]}
-    pairs = [("mean IoU", this.get("miou"), other.get("miou"))]
+    pairs = [(_TITLES["miou"], this.get("miou"), other.get("miou"))]
     pairs += [(one["class"], one.get("iou"), its.get(one["tag"])) for one in this["per_class"]]
     for name, value, another in pairs:
         if value is not None and another is not None:
             yield Difference(name, value, another, None, "")
 
 
-def _drawn(this: str, other: str, rows: list[Difference]) -> Differences | None:
+def _drawn(
+    this: str, other: str, rows: list[Difference], metrics: Iterable[str] = ()
+) -> Differences | None:
     if not rows:
         return None
     reached = [abs(end) for row in rows for end in (row.difference, *(row.interval or ()))]
@@ -110,11 +116,12 @@ def _drawn(this: str, other: str, rows: list[Difference]) -> Differences | None:
         )
         for row in rows
     ]
-    return Differences(this, other, bars, scale)
+    return Differences(this, other, bars, frozenset(metrics), scale)
 
 
-def _interval(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    ends = [end for end in list_of(row, "interval") if isinstance(end, int | float)]
+def ends_of(row: Mapping[str, Any], name: str) -> tuple[float, float] | None:
+    """The two ends of an interval; None where there is none."""
+    ends = [end for end in list_of(row, name) if isinstance(end, int | float)]
     return (ends[0], ends[1]) if len(ends) == 2 else None
 
 

@@ -5,15 +5,12 @@ from typing import Any
 
 from api.schemas.jobs import JobBody
 from api.schemas.new_jobs import (
-    NewPrediction,
     NewPreflight,
     NewScaling,
     NewTraining,
     NewValidation,
-    ResourcesBody,
 )
 from api.schemas.order_bodies import SimpleField, simple_fields
-from api.services.jobs.improvable import can_predict, needs_command
 from api.web.forms import Form, names
 from catalog.errors import InvalidInput
 from query.question.question import Question
@@ -79,38 +76,6 @@ def settings_again(job: JobBody) -> dict[str, str]:
     }
     told = {name: _told(value) for name, value in values.items() if value not in (None, [], "")}
     return told | {"continue_from": job.name}
-
-
-_OF_MODEL = ("model", "onnx", "model_name", "classes", "split", "workers", "bad_frames", "stage")
-
-
-def prediction_of(validation: JobBody) -> NewPrediction:
-    """The prediction of a validation's frames by its model, on machines as the validation's.
-
-    Raises:
-        InvalidInput: It is no validation of a model that is here, or of one that a server loads.
-    """
-    settings = validation.settings
-    if validation.kind != "validate" or not can_predict(settings):
-        raise InvalidInput(
-            f"job {validation.name}: expected the validation of a model that is here; what another "
-            "program predicted is no model"
-        )
-    if needs_command(settings):
-        raise InvalidInput(
-            f"model {settings['model']}: expected one that a training or program of this home made "
-            "and whose code needs no trust; on the server's machine, framesift predict takes it"
-        )
-    recorded = validation.request.get("resources") or {}
-    resources = {name: recorded[name] for name in ResourcesBody.model_fields if recorded.get(name)}
-    return checked(
-        NewPrediction,
-        kind="predict",
-        dataset=validation.dataset,
-        backend=validation.backend,
-        **{name: settings[name] for name in _OF_MODEL if name in settings},
-        **({"resources": resources} if resources else {}),
-    )
 
 
 def _told(value: object) -> str:

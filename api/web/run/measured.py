@@ -1,11 +1,12 @@
 """What jobs have measured, as pages show it: programs may have written anything under any name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from api.schemas.comparisons import ComparisonBody
 from api.schemas.jobs import JobBody
+from api.web.run.scan_figures import SCANNED, scan_figures, size_of
 from framesift.progress import Progress, Table, count_of, list_of, number_of, tables_of
 
 _SCORES = (
@@ -16,9 +17,12 @@ _SCORES = (
 )  # fmt: skip
 
 _OF_REPORT = {
-    "ece", "miou", "miou_low", "miou_high", "frequency_weighted_iou", "boundary_iou",
-    "pixel_accuracy", "uncertainty", "frames", "miou_difference", "miou_difference_low",
-    "miou_difference_high",
+    f"{name}{end}"
+    for name in (
+        "ece", "miou", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "uncertainty",
+        "frames", "miou_difference", "baseline_miou", "baseline_pixel_accuracy",
+    )
+    for end in ("", "_low", "_high")
 }  # fmt: skip
 """Metrics of a validation that its report has, with their intervals."""
 
@@ -50,18 +54,18 @@ def short_progress(job: JobBody) -> str:
 
 
 def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str]]:
-    """The job's metrics that are one value each, by their names with blanks.
+    """The job's metrics that are one value each, by their names with blanks, a scan's in words.
 
     Args:
         job: The job.
         has_report: Whether its report stands on the page, too: its figures are left out.
     """
-    return [
+    figures = scan_figures(job.metrics) if job.kind == "scan" else []
+    left_out = SCANNED if job.kind == "scan" else _OF_REPORT if has_report else ()
+    return figures + [
         (_cut(name.replace("_", " ")), _told(value))
         for name, value in job.metrics.items()
-        if not isinstance(value, dict | list)
-        and value not in (None, "")
-        and not (has_report and name in _OF_REPORT)
+        if not isinstance(value, dict | list) and value not in (None, "") and name not in left_out
     ]
 
 
@@ -114,16 +118,8 @@ def command_of(job: JobBody) -> str:
 def files_of(sizes: Mapping[str, int]) -> list[tuple[str, str, str]]:
     """Path below the job's files, name and size of each file, as far as a page lists them."""
     return [
-        (quote(name), _cut(name), _size(size)) for name, size in list(sizes.items())[:_MOST_FILES]
+        (quote(name), _cut(name), size_of(size)) for name, size in list(sizes.items())[:_MOST_FILES]
     ]
-
-
-def _size(size_bytes: int) -> str:
-    """Bytes for people."""
-    for unit, bytes_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size_bytes >= bytes_of_unit:
-            return f"{size_bytes / bytes_of_unit:.1f} {unit}"
-    return f"{size_bytes} bytes"
 
 
 def _dict(row: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
@@ -131,13 +127,20 @@ def _dict(row: dict[str, Any], name: str) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, dict) else ()
 
 
-def compared_rows(compared: ComparisonBody) -> list[tuple[str, list[str]]]:
-    """A row for each score that one of the jobs has, and each setting in which they differ."""
+def compared_rows(
+    compared: ComparisonBody, drawn: Collection[str] = ()
+) -> list[tuple[str, list[str]]]:
+    """A row for each score that one of the jobs has, and each setting in which they differ.
+
+    Args:
+        compared: The jobs.
+        drawn: Names of metrics that stand beside the differences, and are left out.
+    """
     measured = {**compared.metrics, "state": compared.job["state"]}
     rows = [
         (title, [_told(value) for value in measured[key]])
         for key, title in _SCORES
-        if any(value is not None for value in measured.get(key, ()))
+        if key not in drawn and any(value is not None for value in measured.get(key, ()))
     ]
     for key, values in sorted(compared.settings.items()):
         rows.append((key.replace("_", " "), [_told(value) for value in values]))

@@ -9,6 +9,7 @@ from typing import Any
 
 from api.services.session import Session
 from api.web.find.view import View
+from api.web.run.differences import ends_of
 from framesift.progress import count_of, list_of, number_of
 
 _SIDE = 300
@@ -62,6 +63,9 @@ class SizeRow:
     """Share that is found, 0 to 1; None without objects."""
     recall: float | None
     """Share of their pixels that is found."""
+    found_interval: tuple[float, float] | None
+    """Of 95 %, over scenes, as of the other; None where nothing says it."""
+    recall_interval: tuple[float, float] | None
 
 
 def scored_frames(session: Session, report: Mapping[str, Any]) -> list[ScoredFrames]:
@@ -123,7 +127,12 @@ def calibration_of(report: Mapping[str, Any]) -> Calibration | None:
         told, right, total = (
             told + pixels * confidence, right + pixels * accuracy, total + pixels,
         )  # fmt: skip
-        label = f"says {100 * confidence:.1f} %, right {100 * accuracy:.1f} %, {pixels:,} pixels"
+        ends = ends_of(row, "accuracy_interval")
+        within = f" ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})" if ends else ""
+        label = (
+            f"says {100 * confidence:.1f} %, right {100 * accuracy:.1f} %{within}, {pixels:,} "
+            "pixels"
+        )
         bars.append(
             CalibrationBar(
                 _SIDE * low + 1, _SIDE * (1 - accuracy), _SIDE * (high - low) - 2,
@@ -150,7 +159,8 @@ def sizes_of(report: Mapping[str, Any]) -> list[SizeRow]:
     return [
         SizeRow(
             name, str(row.get("size")), _objects(row), number_of(row, "found"),
-            number_of(row, "recall"),
+            number_of(row, "recall"), ends_of(row, "found_interval"),
+            ends_of(row, "recall_interval"),
         )
         for name, rows in [*named, *of_classes[:_MOST_CLASSES]]
         for row in rows

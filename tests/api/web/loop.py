@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from api.workspace import Workspace
+from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job
 from catalog.tags.model_scores import write_scores
 from catalog.values import now
@@ -53,6 +54,27 @@ def home_with_loop(catalogued: Path, folder: Path) -> Path:
     ask(home, *command, "--model-name", "untold", "--name", "v-untold")
     ask(home, *command, "--model-name", "night", "--name", "v-night", "--trained-on", "taught")
     return home
+
+
+def validated_by_training(home: Path) -> None:
+    """Make v-untold the validation of the training first, of `home_with_jobs`, on taught."""
+    workspace = open_home(home)
+    taught = recorded_dataset(workspace.records, "taught")
+    split = {"split": next(iter(taught.splits)), "workers": 1, "stage": False}
+    with workspace.records.session() as session:
+        training = session.query(Job).filter_by(name="first").one()
+        training.dataset_id, training.request = taught.id, {"stages": [], "settings": split}
+        validation = session.query(Job).filter_by(name="v-untold").one()
+        settings = validation.request["settings"]
+        validation.request = {
+            **validation.request,
+            "settings": {"model": "first", **split, "split": settings["split"]},
+        }
+        validation.paths = {**validation.paths, "model_dir": training.paths["model_dir"]}
+        # Else all frames would be held: it validated the model on every scene.
+        other = session.query(Job).filter_by(name="v-first").one()
+        other.paths = {**other.paths, "model_dir": "/none"}
+    workspace.close()
 
 
 def _label(row: dict[str, Any]) -> Any:

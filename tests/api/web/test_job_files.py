@@ -129,6 +129,9 @@ def test_two_validations_are_compared_by_class(browser: TestClient) -> None:
     assert len(bars) > 20
     assert wide == [("Car", 0.0, 50.0)]
     turned = shown(browser, "/jobs?job=v-first&job=v-second")
+    assert turned.count(">mean IoU</th>") == 1  # with the differences, and not above them, too
+    three = shown(browser, "/jobs?job=v-first&job=v-second&job=first")
+    assert three.count(">mean IoU</th>") == 1
     assert re.search(r'aria-label="Car: \+.*?class="got" x="50.00" width="50.00"', turned)
     for jobs in ("job=v-first&job=first", "job=v-first", "job=v-first&job=v-second&job=first"):
         assert "Differences of scores" not in shown(browser, f"/jobs?{jobs}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 
 from api.app import create_app
 from api.services.jobs.confused_frames import confused_frames
@@ -182,6 +183,59 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert "pictures show car" in found
     assert "Import scores" not in shown(browser, "/jobs/v-first")
     assert imported.headers["location"] in unescape(shown(browser, path))
+
+
+def test_every_score_has_its_interval(catalogued: Path, tmp_path: Path) -> None:
+    """Of the whole, of classes, the calibration and objects' sizes; none where the report has none.
+
+    A metric of the job that the report has does not stand there twice.
+    """
+    home = home_with_jobs(catalogued, tmp_path)
+    report_file = JobPaths(home / "jobs" / "v-first").report / "report.json"
+    report = json.loads(report_file.read_text())
+    names = ("miou", "frequency_weighted_iou", "boundary_iou", "pixel_accuracy", "uncertainty")
+    report |= dict.fromkeys(names, 0.5)
+    ends = {name: [0.111 + n / 100, 0.811 + n / 100] for n, name in enumerate(names)}
+    of_baseline = {"baseline_miou": [0.021, 0.043], "baseline_pixel_accuracy": None}
+    report["intervals"] = {**ends, "ece": [0.0123, 0.0456], **of_baseline}
+    report["baseline"] = {"class": "Sky", "miou": 0.032, "pixel_accuracy": 0.25}
+    report["calibration"] = {
+        "ece": 0.02,
+        "bins": [{"above": 0.0, "up_to": 0.1, "pixels": 9, "confidence": 0.05, "accuracy": 0.2,
+                  "accuracy_interval": [0.15, 0.25]}],
+    }  # fmt: skip
+    first = next(row for row in report["per_class"] if row["truth_pixels"])
+    for n, name in enumerate(("iou", "recall", "precision")):
+        first |= {name: 0.4, f"{name}_interval": [0.301 + n / 100, 0.601 + n / 100]}
+    size = {"size": "tiny", "from_pixels": 1, "objects": 3, "found": 0.5, "recall": 0.6}
+    within = {"found_interval": [0.314, 0.717], "recall_interval": None}
+    report["object_sizes"] = [{**size, **within}]
+    report_file.write_text(json.dumps(report))
+    workspace = open_home(home)
+    with workspace.records.session() as records:
+        job = records.scalars(select(Job).where(Job.name == "v-first")).one()
+        job.metrics = {
+            **job.metrics,
+            "ece_low": 0.0123,
+            "ece_high": 0.0456,
+            "boundary_iou_low": 0.9,
+        }
+    workspace.close()
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}) as client:
+        page = shown(client, "/jobs/v-first")
+    for low, high in ends.values():
+        assert f"0.5000 <small>{low:.3f} to {high:.3f}</small>" in page
+    for low, high in ((0.301, 0.601), (0.311, 0.611), (0.321, 0.621)):
+        assert f">0.400 <small>{low:.3f} to {high:.3f}</small></td>" in page
+    assert "mean IoU of always Sky</dt><dd>0.0320 <small>0.021 to 0.043</small></dd>" in page
+    assert "pixel accuracy of always Sky</dt><dd>0.2500</dd>" in page
+    assert "error 0.0200 (0.0123 to 0.0456)." in page
+    assert "right 20.0 % (15.0 to 25.0), 9 pixels" in page
+    assert ">50.0 % <small>31.4 to 71.7</small></td>" in page
+    assert ">60.0 %</td>" in page
+    assert "ece low" not in page
+    assert "boundary iou low" not in page
 
 
 def test_slices_have_their_intervals(catalogued: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What to train on next, on the page: proposed, looked at, saved as a version or as a list."""
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,9 +11,15 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.web.run.prediction import question_of
 from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.jobs import recorded_job
+from catalog.records.tables import Job
 from pipeline.manifest import Manifest
-from tests.api.web.loop import HELD, UNLABELLED, home_with_loop
+from query.frames.select_frames import select_frames
+from query.question.question import Question
+from tests.api.web.jobs import home_with_jobs
+from tests.api.web.loop import HELD, UNLABELLED, home_with_loop, validated_by_training
 from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.wide
@@ -138,6 +145,82 @@ def test_a_label_list_is_a_download(browser: TestClient) -> None:
     strange = fields | {"list": ["other.png"]}
     refused = browser.post(f"{PAGE}/list", data=strange, headers=HERE)
     assert (refused.status_code, "not proposed any more" in refused.text) == (400, True)
+
+
+def test_frames_without_a_prediction_are_predicted(catalogued: Path, tmp_path: Path) -> None:
+    """By a model that is here: those to label that are kept; while it runs, its job has a link.
+
+    Where only a command may load the model the page says so, and the form is refused; where all are
+    predicted, and of another program's predictions, nothing is offered.
+    """
+    home = home_with_loop(home_with_jobs(catalogued, tmp_path / "jobs"), tmp_path / "loop")
+    (home / "jobs" / "first" / "model" / "model.json").write_text("{}")
+    page = f"{PAGE.replace('night', 'untold')}?frames=0&label=3"
+    button = 'formaction="/jobs/v-untold/next-frames/predict"'
+    of_name = {"model_name": "untold"}
+    _set_model(home, {"model": "/models/untold.onnx", **of_name})
+    app = create_app(Settings(home=home, cache=home / "cache"), authenticates=False)
+    with TestClient(app, headers={"Accept": "text/html"}, follow_redirects=False) as browser:
+        assert "/next-frames/predict" not in browser.get(f"{PAGE}?frames=0&label=3").text
+        told = browser.get(page).text
+        to_label, path = ticked(told, "list"), page.partition("?")[0]
+        assert "No page begins one, as the model lies in a folder of its own" in unescape(told)
+        assert button not in told
+        fields = asked(told) | {"list": to_label[1:]}
+        refused = browser.post(f"{path}/predict", data=fields, headers=HERE)
+        assert (refused.status_code, "can have this one predict" in unescape(refused.text)) == (
+            400, True,
+        )  # fmt: skip
+        assert "framesift" not in refused.text.partition("<main")[2].partition("</main")[0]
+        _set_model(home, {"model": "ours/untold.onnx", **of_name})
+        offered = browser.get(page).text
+        assert button in offered
+        assert f"Of {len(to_label)} frames no prediction by untold is known." in offered
+        nothing = browser.post(f"{path}/predict", data=fields | {"list": []}, headers=HERE)
+        assert (nothing.status_code, "without a prediction to be kept" in nothing.text) == (
+            400, True,
+        )  # fmt: skip
+        strange = browser.post(f"{path}/predict", data=fields | {"list": ["x"]}, headers=HERE)
+        assert (strange.status_code, "not proposed any more" in strange.text) == (400, True)
+        validated_by_training(home)
+        first = asked(browser.get(page).text) | {"list": to_label[1:]}
+        begun = browser.post(f"{path}/predict", data=first, headers=HERE)
+        assert begun.status_code == 303, begun.text
+        job = browser.get(f"/v1{begun.headers['location']}").json()
+        running = browser.get(page).text
+        browser.post(f"{begun.headers['location']}/cancel", headers=HERE)
+        assert (job["kind"], job["settings"]["model"]) == ("predict", "first")
+        assert f">{job['name']}</a> predicts with it now." in running
+        assert button not in running
+    workspace = open_home(home)
+    recorded = json.dumps(recorded_job(workspace.records, job["name"]).request)
+    workspace.close()
+    assert [fkey in recorded for fkey in to_label] == [False] + [True] * (len(to_label) - 1)
+
+
+def test_the_question_for_frames_by_name_finds_them(home: Path) -> None:
+    """Two of three without labels, whatever signs a name has; and no other frame."""
+    workspace = open_home(home)
+    everything = Question(where="labelled = 0")
+    frames = select_frames(workspace.catalog, everything).frames["fkey"].to_pylist()
+    chosen = question_of([*frames[1:], "it's no frame"], workspace.catalog.snapshot())
+    rows = select_frames(workspace.catalog, chosen).frames["fkey"].to_pylist()
+    workspace.close()
+    assert len(frames) == 3
+    assert sorted(rows) == sorted(frames[1:])
+
+
+def _set_model(home: Path, model: dict[str, str]) -> None:
+    """Make v-untold the validation of a model that was trained as night was."""
+    workspace = open_home(home)
+    with workspace.records.session() as session:
+        night = session.query(Job).filter_by(name="v-night").one()
+        settings = {**night.request["settings"], **model}
+        del settings["predictions"]
+        session.query(Job).filter_by(name="v-untold").update(
+            {"request": {**night.request, "settings": settings}}
+        )
+    workspace.close()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.web.run.scan_figures import SCANNED, scan_figures
 from catalog.accounts import tokens, users
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Scan, Source
+from ingest.scan.scan_counts import ScanCounts
 
 HERE = {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -73,6 +75,9 @@ def test_sources_scans_and_snapshots_are_shown(server: TestClient) -> None:
     assert 'class="state done"' in page
     _, scan = ask(server, "dora", "/scans/1")
     assert "<dt>frames</dt><dd>24</dd>" in scan
+    assert re.search(r"<dt>read a second</dt><dd>[\d,]+\.\d MB</dd>", scan)
+    assert re.search(r"<dt>read</dt><dd>[\d.]+ [kM]B</dd>", scan)
+    assert " per s<" not in scan
     assert ask(server, "dora", "/scans/99")[0] == 404
     assert 'href="/?at=' in ask(server, "dora", "/snapshots")[1]
     assert "No dataset is staged" in ask(server, "dora", "/cache")[1]
@@ -80,6 +85,23 @@ def test_sources_scans_and_snapshots_are_shown(server: TestClient) -> None:
     assert send(server, "otto", "/scans", source="a2d2")[0] == 403
     status, _, text = send(server, "dora", "/cache", action="pin", dataset="none")
     assert (status, "none" in text) == (404, True)
+
+
+def test_every_count_of_a_scan_has_words_and_a_unit() -> None:
+    """Those that a scan's record has: none is left out, and none shows its own name."""
+    counts = ScanCounts(seconds=2.5, bytes_read=3_000_000, files=1_200, expected_files=3_000)
+    named = counts.to_json()
+    figures = scan_figures(named)
+    assert len(figures) == len(named) == len(SCANNED)
+    assert not any("_" in name for name, _ in figures)
+    told = dict(figures)
+    assert told["read a second"] == "1.2 MB"
+    assert told["read"] == "3.0 MB"
+    assert told["files a second"] == "480.0"
+    assert told["files expected"] == "3,000"
+    assert told["took"] == "2.5 s"
+    assert told["remaining"] == "3.8 s"
+    assert scan_figures({"mb_per_s": None, "files": "many", "strange": 3}) == []
 
 
 def test_a_source_scanned_long_ago_was_scanned(server: TestClient, shared_home: Path) -> None:

@@ -17,7 +17,15 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from training.validation.metrics.metric import Int64, ScoredFrame, UInt8, checked
+from training.validation.metrics.metric import (
+    Float64,
+    Int64,
+    ScoredFrame,
+    UInt8,
+    checked,
+    class_mean,
+    share,
+)
 from training.validation.scores import number_or_none
 
 DISTANCE = 0.02
@@ -68,6 +76,17 @@ class BoundaryIou:
             "mean": float(with_truth.mean()) if len(with_truth) else None,
             "per_class": [number_or_none(value) for value in values.tolist()],
         }
+
+    @staticmethod
+    def drawn(sums: Mapping[str, Float64], whole: Mapping[str, Float64]) -> dict[str, Float64]:
+        """`mean` (D,) and `per_class` (D, C): a class counts where a draw has truth of it."""
+        per_class = np.where(sums["truth"] > 0, _iou(sums), np.nan)
+        mean = class_mean(per_class, _iou(whole), whole["truth"] > 0)
+        return {"mean": mean, "per_class": per_class}
+
+
+def _iou(sums: Mapping[str, Float64]) -> Float64:
+    return share(sums["both"], sums["truth"] + sums["prediction"] - sums["both"])
 
 
 def near_outline(ids: UInt8 | Int64, distance: int) -> npt.NDArray[np.bool_]:

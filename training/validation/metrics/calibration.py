@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from training.validation.metrics.metric import Int64, ScoredFrame, checked
+from training.validation.metrics.metric import Float64, Int64, ScoredFrame, checked, share
 
 BINS = 15
 
@@ -85,3 +85,11 @@ class Calibration:
                 }
             )
         return {"ece": error if total else None, "bins": bins}
+
+    @staticmethod
+    def drawn(sums: Mapping[str, Float64], whole: Mapping[str, Float64]) -> dict[str, Float64]:  # noqa: ARG004
+        """`ece` (D,), and `accuracy` (D, BINS)."""
+        pixels = sums["pixels"]
+        # Of a bin, its share of the pixels times the difference of the two means.
+        apart = np.abs(sums["probability"] / _UNIT - sums["right"]).sum(axis=-1)
+        return {"ece": share(apart, pixels.sum(axis=-1)), "accuracy": share(sums["right"], pixels)}

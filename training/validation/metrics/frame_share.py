@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from training.validation.metrics.metric import Int64, ScoredFrame, checked
+from training.validation.metrics.metric import Float64, Int64, ScoredFrame, checked
+from training.validation.metrics.metric import share as quotient
 
 BINS = 20
 
@@ -57,6 +58,11 @@ class FrameShare:
             "mean": int(self._units[0]) / _UNIT / number if number else None,
             "frames": self._frames.tolist(),
         }
+
+    @staticmethod
+    def drawn(sums: Mapping[str, Float64], whole: Mapping[str, Float64]) -> dict[str, Float64]:  # noqa: ARG004
+        """`mean` (D,)."""
+        return {"mean": quotient(sums["units"][..., 0] / _UNIT, sums["frames"].sum(axis=-1))}
 
 
 class Entropy(FrameShare):

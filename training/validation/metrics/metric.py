@@ -10,6 +10,7 @@ import numpy.typing as npt
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 Float32 = npt.NDArray[np.float32]
+Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,43 @@ class Metric(Protocol):
     def result(self) -> dict[str, Any]:
         """Its part of report.json: scores 0 to 1, or None where there is nothing to score."""
         ...
+
+
+class DrawnMetric(Metric, Protocol):
+    """A metric whose scores have intervals, by drawing scenes."""
+
+    @staticmethod
+    def drawn(sums: Mapping[str, Float64], whole: Mapping[str, Float64]) -> dict[str, Float64]:
+        """The scores of some draws of scenes.
+
+        Args:
+            sums: The `state` of the scenes of each draw, (D, ...) each.
+            whole: That of all scenes, which has an axis less or one of length 1.
+
+        Returns:
+            (D, ...) of each score, by its name; NaN where there is nothing to score.
+        """
+        ...
+
+
+def share(numerator: Float64, denominator: Float64) -> Float64:
+    """The quotient of two arrays; NaN where the denominator is zero."""
+    result = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    np.divide(numerator, denominator, out=result, where=denominator > 0)
+    return result
+
+
+def class_mean(scores: Float64, whole: Float64, has_truth: npt.NDArray[np.bool_]) -> Float64:
+    """(D,) the mean over classes of their scores in draws, (D, C).
+
+    Args:
+        scores: NaN where a draw lacks a class.
+        whole: (C,) or (D, C) the scores of all scenes, which such a class keeps in that draw.
+        has_truth: Like `whole`: the classes that count.
+    """
+    known = np.where(np.isnan(scores), whole, scores)
+    number = np.broadcast_to(has_truth.sum(axis=-1, dtype=np.float64), known.shape[:-1])
+    return share(np.where(has_truth, known, 0).sum(axis=-1), number)
 
 
 def checked(state: Mapping[str, Int64], name: str, shape: tuple[int, ...]) -> Int64:

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numba as nb
 import numpy as np
 
-from training.validation.metrics.metric import Int64, ScoredFrame, UInt8, checked
+from training.validation.metrics.metric import Float64, Int64, ScoredFrame, UInt8, checked, share
 from training.validation.pair_runs import run_begins
 
 SIZES = ("tiny", "small", "medium", "large")
@@ -71,6 +71,17 @@ class ObjectSizes:
         """
         per_class = [_rows(self._sums[:, c]) for c in range(self._sums.shape[1])]
         return {"sizes": _rows(self._sums.sum(axis=1)), "per_class": per_class}
+
+    @staticmethod
+    def drawn(sums: Mapping[str, Float64], whole: Mapping[str, Float64]) -> dict[str, Float64]:  # noqa: ARG004
+        """`found` and `recall` of each size (D, 4), and of each class, too (D, C, 4)."""
+        objects, detected, pixels, right = np.moveaxis(sums["sums"], -3, 0)
+        return {
+            "found": share(detected.sum(axis=-2), objects.sum(axis=-2)),
+            "recall": share(right.sum(axis=-2), pixels.sum(axis=-2)),
+            "class_found": share(detected, objects),
+            "class_recall": share(right, pixels),
+        }
 
 
 def _rows(sums: Int64) -> list[dict[str, Any]]:

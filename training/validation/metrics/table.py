@@ -6,11 +6,10 @@ from training.validation.metrics.boundary import BoundaryIou
 from training.validation.metrics.calibration import Calibration
 from training.validation.metrics.confusion import Confusion
 from training.validation.metrics.frame_share import Disagreement, Entropy, Margin
-from training.validation.metrics.metric import Metric
+from training.validation.metrics.metric import DrawnMetric, Metric
 from training.validation.metrics.object_sizes import ObjectSizes
 
-METRICS: Mapping[str, type[Metric]] = {
-    "scores": Confusion,
+DRAWN: Mapping[str, type[DrawnMetric]] = {
     "boundary_iou": BoundaryIou,
     "calibration": Calibration,
     "entropy": Entropy,
@@ -18,4 +17,10 @@ METRICS: Mapping[str, type[Metric]] = {
     "disagreement": Disagreement,
     "object_sizes": ObjectSizes,
 }
-"""By their names in a shard's file and in report.json."""
+"""Those that a shard adds up by scene, too, so that their scores have intervals."""
+
+METRICS: Mapping[str, type[Metric]] = {"scores": Confusion, **DRAWN}
+"""By their names in a shard's file and in report.json.
+
+Of the confusion matrix each frame's cells are kept, which scenes add up.
+"""

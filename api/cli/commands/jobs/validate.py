@@ -94,8 +94,8 @@ def _show_table(ended: Sequence[Record]) -> None:
 
 
 _COLUMNS = (
-    "dataset", "split", "frames", "mIoU", "of 95 %", "pixel accuracy", "boundary IoU", "ECE", "job",
-    "state",
+    "dataset", "split", "frames", "mIoU", "of 95 %", "pixel accuracy", "of 95 %", "boundary IoU",
+    "of 95 %", "ECE", "of 95 %", "job", "state",
 )  # fmt: skip
 
 
@@ -104,22 +104,23 @@ _OF_COMPARISON = ("difference", "its 95 %")
 
 def _row(job: Record, compares: bool) -> list[object]:
     metrics = job["metrics"]
-    low, high = (_share(metrics, f"miou_{end}") for end in ("low", "high"))
-    scores = [_share(metrics, name) for name in ("pixel_accuracy", "boundary_iou", "ece")]
-    within = f"{low} to {high}" if low else ""
-    frames, miou = count_of(metrics, "frames"), _share(metrics, "miou")
-    row = [
-        job["dataset"], job["split"], frames, miou, within, *scores, job["name"], job["state"],
-    ]  # fmt: skip
+    names = ("miou", "pixel_accuracy", "boundary_iou", "ece")
+    scores = [text for name in names for text in (_share(metrics, name), _within(metrics, name))]
+    frames = count_of(metrics, "frames")
+    row = [job["dataset"], job["split"], frames, *scores, job["name"], job["state"]]
     return [*row, *_difference(metrics)] if compares else row
 
 
 def _difference(metrics: Mapping[str, Any]) -> tuple[str, str]:
     """Mean IoU less that of the model compared with, and its interval."""
-    apart, low, high = (
-        _share(metrics, f"miou_difference{end}", "+") for end in ("", "_low", "_high")
-    )
-    return apart, f"{low} to {high}" if low else ""
+    name = "miou_difference"
+    return _share(metrics, name, "+"), _within(metrics, name, "+")
+
+
+def _within(metrics: Mapping[str, Any], name: str, sign: str = "") -> str:
+    """A score's interval for people; empty where there is none."""
+    low, high = (_share(metrics, f"{name}_{end}", sign) for end in ("low", "high"))
+    return f"{low} to {high}" if low else ""
 
 
 def _share(metrics: Mapping[str, Any], name: str, sign: str = "") -> str:

@@ -15,6 +15,7 @@ from api.web.forms import form_of
 from api.web.narrowed import MOST, Holding, narrowed, narrowed_path
 from api.web.operate import shown_to
 from api.web.pages import gone_on, page
+from api.web.run.scan_figures import scan_figures
 from catalog.errors import InvalidInput
 
 router = Router(api=Api.WEB, prefix="/operate", include_in_schema=False)
@@ -40,8 +41,10 @@ def get_scan_page(
     number: Annotated[int, Path(ge=1, lt=2**63)], request: Request, session: CurrentSession
 ) -> Response:
     """A scan: what it counted, and the problems that it met."""
+    scan = session.scans.get(number)
     context = {
-        "scan": session.scans.get(number),
+        "scan": scan,
+        "figures": scan_figures({**scan.counts, "seconds": scan.seconds}),
         "problems": session.scans.problems(number, limit=_PROBLEMS),
         "most": _PROBLEMS,
     }
