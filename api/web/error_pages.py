@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from api.http.routing import rule_of
 from api.http.rules import Api
+from api.web.labels import labelled, labels_of
 from api.web.pages import HEADERS, NAVIGATION, elsewhere, is_part, page, takes_html
 from api.web.plain_words import in_plain_words
 
@@ -54,19 +55,27 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
         if name not in ("content-type", "content-length")
     }
     template = "_problem.html" if is_part(request) else "problem.html"
-    context = _told(body) | {"ways": _ways_back(request)}
+    context = _told(body, request) | {"ways": _ways_back(request)}
     return page(request, template, context, status=problem.status_code, headers=headers)
 
 
-def _told(problem: dict[str, Any]) -> dict[str, Any]:
-    """Title, detail and number of a problem document as a page says them."""
+def _told(problem: dict[str, Any], request: Request) -> dict[str, Any]:
+    """Title, detail, number and field of a problem document as a page says them."""
     status = problem["status"]
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     is_unexpected = problem["title"] == "InternalError"
-    detail = "Its log says more." if is_unexpected else in_plain_words(problem["detail"])
+    detail, field = "Its log says more.", ""
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = "The address is where a form is sent to, and no page: open the form's page."
+    elif not is_unexpected:
+        path, form = request.url.path, getattr(request.state, "form", None)
+        kind = form.get("kind") if form is not None else ""
+        labels = labels_of(path, kind)
+        said = labelled(problem["detail"], labels, of_job=path.startswith("/new-job"))
+        detail, field = in_plain_words(said.text), said.field
     is_ours = status >= HTTPStatus.INTERNAL_SERVER_ERROR
     number = problem.get("request_id", "") if is_ours else ""
-    return {"title": title, "detail": detail, "number": number}
+    return {"title": title, "detail": detail, "number": number, "field": field}
 
 
 def _ways_back(request: Request) -> list[tuple[str, str]]:

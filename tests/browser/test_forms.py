@@ -310,6 +310,30 @@ def test_a_dataset_is_divided_completed_changed_and_removed(served: Served, tab:
     expect(tab.get_by_role("link", name="ahead")).to_have_count(0)
 
 
+def test_an_error_stands_below_its_field(served: Served, tab: Page) -> None:
+    """By its label, also where the field was folded; a second try takes it away."""
+    tab.goto(f"{served.url}/new-job?dataset=taught@1")
+    form = tab.get_by_role("form", name="Train a network")
+    form.locator("summary", has_text="Resources").click()
+    gpus = form.get_by_label("GPUs for each worker", exact=True)
+    gpus.fill("none")
+    form.locator("summary", has_text="Resources").click()
+    expect(gpus).to_be_hidden()
+    says = "GPUs for each worker: got 'none', expected a whole number"
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".of-field")).to_have_text(says)
+    expect(form.get_by_role("alert")).to_contain_text(says)
+    expect(gpus).to_be_focused()
+    expect(gpus).to_have_accessible_description(says)
+    expect(gpus).to_have_attribute("aria-invalid", "true")
+    gpus.fill("0")
+    form.get_by_label("Steps", exact=True).fill("4")
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".dry pre")).not_to_be_empty()
+    expect(form.locator(".of-field")).to_have_count(0)
+    assert gpus.get_attribute("aria-invalid") is None
+
+
 def test_jobs_are_begun_cancelled_and_resumed(served: Served, tab: Page) -> None:
     """Of each kind; they wait for the slot that is taken."""
     kinds = {

@@ -16,8 +16,33 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (place) event.detail.target = place;
 });
 
-document.addEventListener("htmx:beforeRequest", (event) => {
-  event.detail.elt.closest("form")?.querySelector(".here")?.replaceChildren();
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  const form = detail.elt.closest("form");
+  form?.querySelector(".here")?.replaceChildren();
+  for (const field of form?.querySelectorAll("[aria-invalid]") ?? []) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+  for (const said of form?.querySelectorAll(".of-field") ?? []) said.remove();
+});
+
+// An error of one field of the form stands below that field, too, which is opened and focused.
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  const said = target instanceof Element && target.matches(".here") && target.querySelector("[data-field]");
+  if (!said) return;
+  const fields = [...said.closest("form").querySelectorAll(`[name="${said.dataset.field}"]:not([type=hidden])`)];
+  const field = fields.find((one) => one.value) ?? fields[0];
+  if (!field) return;
+  for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  if (!field.checkVisibility()) return;
+  const below = document.createElement("p");
+  below.className = "problem of-field";
+  below.id = `of-${said.closest("form").elements.kind?.value ?? "form"}-${said.dataset.field}`;
+  below.textContent = said.lastChild.textContent.trim();
+  (field.closest("label") ?? field).after(below);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", below.id);
+  field.focus();
 });
 
 document.addEventListener("htmx:afterRequest", (event) => {
