@@ -334,6 +334,29 @@ def test_an_error_stands_below_its_field(served: Served, tab: Page) -> None:
     assert gpus.get_attribute("aria-invalid") is None
 
 
+def test_defaults_follow_the_forms_fields(served: Served, tab: Page) -> None:
+    """As they are changed; an example behind one stays."""
+    tab.goto(f"{served.url}/new-job?dataset=taught@1&model=first")
+    train, check = (
+        tab.get_by_role("form", name=name)
+        for name in ("Train a network", "Check machines before a training")
+    )
+    steps, name = train.get_by_label("Steps", exact=True), check.get_by_label("Name", exact=True)
+    expect(steps).to_have_attribute("placeholder", "default: 300")
+    train.get_by_label("Epochs", exact=True).fill("80")
+    train.get_by_label("Epochs", exact=True).press("Tab")
+    expect(steps).not_to_have_attribute("placeholder", "default: 300")
+    expect(steps).to_have_attribute("placeholder", re.compile(r"default: \d+$"))
+    for form, backend in ((train, "slurm"), (check, "hosts")):
+        form.locator("select[name=backend]").select_option(backend)
+    machines = train.get_by_label("Machines", exact=True)
+    expect(machines).to_have_attribute("placeholder", "default: any")
+    expect(name).to_have_attribute("placeholder", re.compile("default: preflight-hosts-"))
+    validate = tab.get_by_role("form", name="Validate a model")
+    model = validate.get_by_label("Model name", exact=True)
+    expect(model).to_have_attribute("placeholder", "default: first; such as night-3")
+
+
 def test_jobs_are_begun_cancelled_and_resumed(served: Served, tab: Page) -> None:
     """Of each kind; they wait for the slot that is taken."""
     kinds = {

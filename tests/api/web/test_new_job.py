@@ -169,7 +169,7 @@ def test_onnx_files_of_programs_are_offered(catalogued: Path, tmp_path: Path) ->
         assert "expected NAME=VALUE, such as scale=1/255" in refused.text
         asked["onnx"] = "sclae=1/255"
         refused = client.post("/new-job/dry-run", data=asked, headers=HERE)
-        assert (refused.status_code, "onnx &#39;sclae&#39;" in refused.text) == (400, True)
+        assert (refused.status_code, "does not say &#39;sclae&#39;" in refused.text) == (400, True)
     body = new_job(Form([*(asked | {"onnx": "scale=1/255,channels=bgr"}).items()]))
     assert body.order() == Validation(
         dataset="city", model="mine", onnx={"scale": "1/255", "channels": "bgr"}
@@ -249,11 +249,11 @@ def test_an_empty_field_says_what_the_job_then_has(browser: TestClient, kind: st
     fields = [one for one in re.findall(r"<input [^>]*>", folded) if "checkbox" not in one]
     assert len(fields) > 8
     assert [one for one in fields if not re.search(r'(value|placeholder)="[^"]', one)] == []
-    assert 'name="wall_minutes" inputmode="numeric" placeholder="no limit but' in folded
+    assert 'name="wall_minutes" inputmode="numeric" placeholder="default: none (local' in folded
     # An example is no promise of others, nor one of a backend that takes none.
-    assert ('placeholder="none, or mirror"' in folded) is (kind == "validate")
+    assert ('placeholder="default: none, or mirror"' in folded) is (kind == "validate")
     assert "such as mirror" not in folded
-    assert 'name="options" placeholder="none"' in folded
+    assert 'name="options" placeholder="default: none (local has no such setting)"' in folded
     assert "as that backend has them: of Slurm, partition=gpu" in folded
 
 
