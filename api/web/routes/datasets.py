@@ -12,12 +12,13 @@ from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, Api
 from api.schemas.datasets import DatasetBody
-from api.schemas.unmet import MOST_UNMET, unmet_sentences
+from api.schemas.unmet import MOST_UNMET
 from api.services.session import Session
-from api.web.build.achieved import groups_of, leakage_of, splits_of
+from api.web.build.achieved import groups_of, leakage_of, splits_of, strata_of, unmet_of
 from api.web.build.dataset_forms import division, extension, new_dataset
 from api.web.build.gaps import lacks_of, rows_of
 from api.web.build.improved import improved_by
+from api.web.build.in_words import Words
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
@@ -93,16 +94,17 @@ def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Re
     """A dataset: its splits, what was wanted and achieved, its versions, and what can be done."""
     dataset = session.datasets.get(name)
     versions = session.datasets.list(dataset.name)[::-1]
+    words = Words(session.tags.classes_and_groups())
     context = {
         "dataset": dataset,
         "title": _title(dataset),
         "sentence": _sentence(session, dataset),
         "splits": splits_of(dataset),
-        "groups": groups_of(dataset),
-        "unmet": unmet_sentences(dataset.report),
+        "groups": groups_of(dataset, words),
+        "unmet": unmet_of(dataset.report, words),
         "most_unmet": MOST_UNMET,
         "leakage": leakage_of(dataset.report),
-        "strata": dataset.report.get("split_strata") or [],
+        "strata": strata_of(dataset, words),
         "classes": _classes(session, dataset),
         "versions": versions[:_LISTED],
         "older": len(versions[_LISTED:]),

@@ -18,7 +18,7 @@ from api.web.forms import Form, form_of
 from api.web.moments import moment
 from api.web.pages import elsewhere, is_part, page
 from api.web.routes.find import MARK
-from api.web.run.matrix import cell_path, label_tags
+from api.web.run.matrix import cell_path, class_name, label_tags
 from catalog.errors import InvalidInput
 from query.frames.one_frame import SnapshotFrame
 
@@ -47,10 +47,11 @@ def get_frame_page(
     frame = session.frames.get(fkey, at=search.at)
     before, after = session.frames.neighbours(frame, _NEIGHBOURS)
     cell = (search.view.truth, search.view.predicted)
-    made_of = cell
+    made_of, named = cell, cell
     if job:
         report = session.jobs.report(job)
         made_of = label_tags(report, cell[0]), label_tags(report, cell[1])
+        named = class_name(report, cell[0]), class_name(report, cell[1])
         place = session.jobs.place_in_cell(job, *cell, fkey)
     else:
         which = search.which(session.tags.classes_and_groups())
@@ -59,7 +60,7 @@ def get_frame_page(
         "asked": search,
         "query": "?" + urlencode([("cell", job), *search.pairs]) if job else search.url[1:],
         "back": cell_path(job, *cell) if job else search.url,
-        "cell": cell if job else None,
+        "cell": named if job else None,
         "truths": made_of[0].split(","),
         "taken_for": made_of[1],
         "place": place,
