@@ -591,11 +591,19 @@ def orders(tab: Page, url: str) -> set[str]:
     return {str(each).removeprefix(url) for each in tab.evaluate(_ORDERS)} - {"/logout"}
 
 
-def shown_orders(tab: Page, url: str, paths: Sequence[str]) -> dict[str, set[str]]:
-    """Those of the pages that have some."""
+def shown_orders(
+    tab: Page, url: str, paths: Sequence[str], closed: Mapping[str, int]
+) -> dict[str, set[str]]:
+    """Those of the pages that have some.
+
+    Args:
+        closed: Status of each page that does not open.
+    """
     of_pages = {}
     for path in paths:
-        tab.goto(url + path)
+        answer = tab.goto(url + path)
+        assert answer is not None
+        assert answer.status == closed.get(path, 200), path
         expect(tab.get_by_role("button", name="Log out")).to_be_visible()
         of_pages[path] = orders(tab, url)
     return {path: shown for path, shown in of_pages.items() if shown}
@@ -638,9 +646,24 @@ def test_a_reader_sends_what_a_reader_may(served: Served, tab: Page, user: str) 
     assert orders(tab, served.url) == set()
     tab.get_by_role("button", name="Compare").click()
     expect(tab.get_by_role("heading", name="From taught@1")).to_be_visible()
-    assert shown_orders(tab, served.url, [frame, *_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]) == {
+    pages = [frame, *_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]
+    others = dict.fromkeys(_OF_JOBS, 404) | dict.fromkeys(_OF_OPERATORS[1:], 403)
+    proposal = {"/jobs/v-night/next-frames?frames=3": 403}
+    assert shown_orders(tab, served.url, pages, others | proposal) == {
         "/operate": {"/operate/tokens"}  # it leads to their tokens
     }
+    # What they may not do is said where it is done, and by whom it is; no link leads to it.
+    for path, says in (
+        ("/new-job", "To begin a job you need the role"), ("/jobs", "You see jobs of your own"),
+        ("/new-dataset?min.car=1", "To save a dataset you need the role"),
+    ):  # fmt: skip
+        tab.goto(served.url + path)
+        expect(tab.locator("main")).to_contain_text(says)
+        expect(tab.locator("main form[method=post], main [disabled]")).to_have_count(0)
+    for path in ("/", "/jobs", "/datasets", "/datasets/taught@1", frame):
+        tab.goto(served.url + path)
+        linked = tab.locator("a[href^='/new-job'], a[href^='/jobs/'], a[href^='/operate/']")
+        expect(linked).to_have_count(0)
 
 
 @pytest.mark.parametrize("user", ["nobody yet"])
@@ -661,7 +684,15 @@ def test_a_token_to_read_sends_what_reads(served: Served, tab: Page) -> None:
     tab.goto(f"{served.url}/datasets")
     tab.get_by_label("Part of a name").fill("taugh")
     expect(tab.locator("#listed tbody tr")).to_have_count(1)
-    assert shown_orders(tab, served.url, [*_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]) == {}
+    closed = {
+        "/jobs/v-night/next-frames?frames=3": 403, "/operate/users": 403, "/operate/audit": 403,
+    }  # fmt: skip
+    pages = [*_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]
+    assert shown_orders(tab, served.url, pages, closed) == {}
+    for path in pages:
+        if path not in closed:
+            tab.goto(served.url + path)
+            expect(tab.locator("main [disabled]")).to_have_count(0)
     tab.get_by_role("button", name="Log out").click()
     expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
 

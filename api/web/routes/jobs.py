@@ -139,8 +139,10 @@ def get_new_job(
     """The form; with a question of Find, its frames are saved as a dataset for the job.
 
     With ``again=JOB`` the form of a training has the settings of that one, and begins with its
-    model.
+    model. Users who may not begin jobs are told who may.
     """
+    if not session.caller.may("write"):
+        return page(request, "job_new.html", _HERE)
     pairs = request.query_params.multi_items()
     own = ("dataset", "model", "again")
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in own)
