@@ -23,7 +23,7 @@ from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
 from api.web.pages import gone_on, page
-from api.web.run.choices import dataset_choices
+from api.web.run.choices import dataset_choices, dataset_names, score_choices
 from catalog.errors import InvalidInput
 from query.question.question import Question
 
@@ -37,6 +37,8 @@ _READ = 1_000
 
 _LISTED = 100
 """Datasets, and versions of one, that a page lists; a part of a name finds others."""
+
+Typed = Annotated[str, Query(max_length=2_000, description="What stands in a field by now.")]
 
 _CHANGED_FRAMES = 20
 _MOST_SPLITS = 8
@@ -68,8 +70,29 @@ def get_new_dataset(request: Request, session: CurrentSession) -> Response:
     _refuse_dataset(search)
     report = session.statistics.facets("camera", question=question, at=search.at)
     described = session.selections.describe(question, at=report.snapshot)
-    context = {"asked": search, "report": report, "described": described, **_HERE}
+    context = {
+        "asked": search, "report": report, "described": described,
+        "datasets": dataset_choices(session), "scores": score_choices(session, ""), **_HERE,
+    }  # fmt: skip
     return page(request, "dataset_new.html", context)
+
+
+@router.get("/new-dataset/datasets", rule=READ)
+def get_dataset_names(
+    request: Request,
+    session: CurrentSession,
+    like: Typed = "",
+    disjoint_from: Typed = "",
+) -> Response:
+    """The newest datasets whose name has what is typed in a field: options of the form."""
+    choices = dataset_names(session, like or disjoint_from)
+    return page(request, "_choices.html", {"choices": choices})
+
+
+@router.get("/new-dataset/scores", rule=READ)
+def get_scores(request: Request, session: CurrentSession, tag: Typed = "") -> Response:
+    """Tags of numbers whose name has what is typed, likewise."""
+    return page(request, "_choices.html", {"choices": score_choices(session, tag)})
 
 
 @router.post("/new-dataset", rule=WRITE)

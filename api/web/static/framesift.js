@@ -142,3 +142,15 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = before; }, 1200);
 });
+
+// <input data-narrows="ID">: of that list, the items that have what is typed, and those that are ticked.
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-narrows]")) return;
+  const text = target.value.trim().toLowerCase();
+  for (const item of document.getElementById(target.dataset.narrows).children) {
+    item.hidden = !item.textContent.toLowerCase().includes(text) && !item.querySelector(":checked");
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("[data-narrows]")) event.preventDefault(); // it sends no form
+});
