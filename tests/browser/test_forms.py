@@ -200,6 +200,82 @@ def test_frames_are_marked_and_a_question_is_kept(served: Served, tab: Page) -> 
     expect(tab.locator("main")).to_contain_text("No question is saved yet")
 
 
+def test_the_last_marks_are_undone_after_a_reload(served: Served, tab: Page) -> None:
+    """Also on another page that marks; what is undone is offered no more."""
+    tab.goto(served.url)
+    mark(tab, "reloaded", 2)
+    tab.reload()
+    marked = tab.locator("#marked")
+    expect(marked).to_contain_text("Last: Set quality=reloaded on 1 frame")
+    tab.goto(f"{served.url}/?is.quality=reloaded")
+    expect(tab.locator("#matching")).to_have_text("1")
+    tab.locator("#gallery .thumb a").first.click()
+    expect(marked).to_contain_text("Last: Set quality=reloaded on 1 frame")
+    tab.get_by_role("button", name="Undo").click()
+    expect(marked).to_contain_text("of 1 frame is as before")
+    tab.goto(f"{served.url}/?is.quality=reloaded")
+    expect(tab.locator("#matching")).to_have_text("0")
+    expect(marked).to_be_empty()
+
+
+@pytest.fixture
+def plain(chromium: Browser, served: Served) -> Iterator[Page]:
+    """A page of rita's browser without scripts."""
+    context = chromium.new_context(
+        viewport=WIDE,
+        storage_state=served.states["rita"],  # type: ignore[arg-type]
+        java_script_enabled=False,
+    )
+    context.set_default_timeout(WAIT_MS)
+    context.on("request", lambda asked: served.record(asked))
+    yield context.new_page()
+    context.close()
+
+
+def test_without_scripts_frames_are_seen_marked_and_unmarked(served: Served, plain: Page) -> None:
+    """Find has pictures; the answer says what was marked, and undoes it; more are a page."""
+    plain.goto(f"{served.url}/?min.car=1")
+    thumbs = plain.locator("#gallery .thumb")
+    assert thumbs.count() > 10
+    pictures = plain.locator("#gallery .picture img").first
+    assert pictures.evaluate("one => one.decode().then(() => one.naturalWidth)") == 320
+    expect(plain.locator("#gallery .hint:visible")).to_have_count(0)
+    for place in (0, 1):
+        thumbs.nth(place).get_by_role("checkbox").check()
+    plain.locator("#marks input[name=value]").fill("plain")
+    plain.locator("#marks").get_by_role("button", name="Mark", exact=True).click()
+    expect(plain.locator("main")).to_contain_text("Set quality=plain on 2 frames.")
+    plain.get_by_role("button", name="Undo").click()
+    expect(plain.locator("main")).to_contain_text("quality of 2 frames is as before.")
+    plain.get_by_role("link", name="Go on").click()
+    expect(plain).to_have_url(f"{served.url}/?min.car=1")
+    expect(plain.locator(".badge", has_text="plain")).to_have_count(0)
+    plain.goto(f"{served.url}/gallery?min.car=1")
+    expect(plain.locator("header nav")).to_be_visible()
+    expect(thumbs.first).to_be_visible()
+
+
+def test_without_scripts_gaps_and_submissions_are_pages(served: Served, plain: Page) -> None:
+    """With the page's frame, and a way back; nothing says that it loads."""
+    plain.goto(f"{served.url}/datasets/taught@1")
+    expect(plain.get_by_text("Compared with the catalog")).to_be_hidden()
+    plain.get_by_role("link", name="Compare with the catalog").click()
+    expect(plain.locator("header nav")).to_be_visible()
+    plain.get_by_label("Classes and cameras with fewer frames than").fill("5000")
+    plain.get_by_role("button", name="Compare", exact=True).click()
+    expect(plain.locator("#gaps").get_by_role("row", name="Sky")).to_be_visible()
+    plain.get_by_role("link", name="taught@1", exact=True).click()
+    expect(plain.get_by_role("heading", name="Versions")).to_be_visible()
+    plain.goto(f"{served.url}/new-job?dataset=taught@1")
+    form = plain.get_by_role("form", name="Train a network")
+    form.get_by_label("Steps", exact=True).fill("4")
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(plain.locator("main")).to_contain_text("framesift_start")
+    expect(plain.get_by_role("heading", name="What would be submitted")).to_be_visible()
+    plain.go_back()
+    expect(form.get_by_label("Steps", exact=True)).to_have_value("4")
+
+
 def test_find_asks_as_its_forms_say(served: Served, tab: Page) -> None:
     """Conditions, the size of thumbnails, a pin, and SQL; each is in the URL."""
     tab.goto(served.url)

@@ -22,7 +22,7 @@ from api.web.build.in_words import Words
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
-from api.web.pages import gone_on, page
+from api.web.pages import gone_on, is_part, page
 from api.web.run.choices import dataset_choices, dataset_names, score_choices
 from catalog.errors import InvalidInput
 from query.question.question import Question
@@ -145,7 +145,7 @@ def get_gaps_part(
     session: CurrentSession,
     at_least: Annotated[int, Query(ge=1, lt=2**31)] = 1,
 ) -> Response:
-    """The gaps of the dataset and of each split against the catalog: a part of the page."""
+    """The gaps of the dataset and of each split: a part of the page, or a page."""
     dataset = session.datasets.get(name)
     splits = list(dataset.splits)[:_MOST_SPLITS] if len(dataset.splits) > 1 else []
     reports = {
@@ -155,9 +155,9 @@ def get_gaps_part(
     rows = rows_of(reports)
     context = {
         "dataset": dataset, "title": _title(dataset), "splits": splits,
-        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits),
+        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits), **_HERE,
     }  # fmt: skip
-    return page(request, "_gaps.html", context)
+    return page(request, "_gaps.html" if is_part(request) else "gaps.html", context)
 
 
 @router.get("/datasets/{name}/diff", rule=READ)

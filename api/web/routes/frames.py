@@ -16,7 +16,7 @@ from api.web.find.url_question import UrlQuestion
 from api.web.find.view import View
 from api.web.forms import Form, form_of
 from api.web.moments import moment
-from api.web.pages import elsewhere, is_part, page
+from api.web.pages import is_part, own_path, page
 from api.web.routes.find import MARK
 from api.web.run.matrix import cell_path, class_name, label_tags
 from catalog.errors import InvalidInput
@@ -104,16 +104,16 @@ async def post_marks(
     named = ", ".join(f"{tag}={value}" for tag, value in values.items())
     context.about = f"{named} of {len(fkeys)} frames"[:500]
     await run_in_threadpool(session.tags.mark, fkeys, values)
+    until = await run_in_threadpool(lambda: session.frames.snapshot)
+    marks = {
+        "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
+        "fkeys": [] if form.get("everything") else fkeys,
+        "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
+    }  # fmt: skip
     if is_part(request):
-        until = await run_in_threadpool(lambda: session.frames.snapshot)
-        marks = {
-            "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
-            "fkeys": [] if form.get("everything") else fkeys,
-            "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
-        }  # fmt: skip
         return page(request, "_marked.html", marks)
-    back = form.get("next")
-    return elsewhere(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/")
+    more = {"back": own_path(form.get("next") or "/"), "undone": False}
+    return page(request, "marked.html", marks | more)
 
 
 @router.post("/marks/undo", rule=WRITE_ALL_ROWS)
@@ -130,7 +130,11 @@ async def post_undo(request: Request, session: CurrentSession, context: CurrentC
     count, changed = await run_in_threadpool(
         lambda: session.tags.restore(fkeys, tags, at=at, unless_changed_since=until)
     )
-    return page(request, "_undone.html", {"count": count, "changed": changed, "tags": tags})
+    context = {"count": count, "changed": changed, "tags": tags}
+    if is_part(request):
+        return page(request, "_undone.html", context)
+    more = {"back": own_path(form.get("next") or "/"), "undone": True}
+    return page(request, "marked.html", context | more)
 
 
 def _snapshot_of(form: Form, name: str) -> int:

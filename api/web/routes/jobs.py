@@ -278,12 +278,13 @@ async def post_new_job(request: Request, session: CurrentSession) -> Response:
 
 @router.post("/new-job/dry-run", rule=WRITE_ALL_ROWS)
 async def post_dry_run_part(request: Request, session: CurrentSession) -> Response:
-    """The hand-over to the job's backend: a part of the form."""
+    """The hand-over to the job's backend: a part of the form, or a page of its own."""
     form = await form_of(request)
 
     def answer() -> Response:
         dry = session.jobs.describe(_job_of(session, form).order())
-        return page(request, "_dry_run.html", {"dry": dry})
+        template = "_dry_run.html" if is_part(request) else "dry_run.html"
+        return page(request, template, {"dry": dry, **_HERE})
 
     return await run_in_threadpool(answer)
 

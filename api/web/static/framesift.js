@@ -94,6 +94,33 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "z") document.getElementById("undo")?.click();
 });
 
+// The last marks of this tab stay there to be undone, on each page that marks, until something else is marked.
+const MARKED = `framesift.marked.${document.body.dataset.user}`;
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (target.id !== "marked") return;
+  try {
+    if (target.querySelector("#undo")) sessionStorage.setItem(MARKED, target.innerHTML);
+    else sessionStorage.removeItem(MARKED);
+  } catch { // they are too many, or the browser keeps nothing: the page alone has them
+  }
+});
+
+function lastMarks() {
+  try {
+    return sessionStorage.getItem(MARKED);
+  } catch {
+    return null;
+  }
+}
+
+const marked = document.getElementById("marked");
+const last = marked && lastMarks();
+if (last) {
+  marked.innerHTML = last;
+  marked.querySelector(".done").prepend("Last: ");
+  htmx.process(marked);
+}
+
 // <button data-another>: one more tag to mark frames with, until they are marked.
 const another = document.querySelector("[data-another]");
 if (another) another.hidden = false;
