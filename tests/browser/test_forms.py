@@ -222,8 +222,8 @@ def test_the_last_marks_are_undone_after_a_reload(served: Served, tab: Page) -> 
 def plain(chromium: Browser, served: Served) -> Iterator[Page]:
     """A page of rita's browser without scripts."""
     context = chromium.new_context(
-        viewport=WIDE,
-        storage_state=served.states["rita"],  # type: ignore[arg-type]
+        viewport=WIDE,  # type: ignore[arg-type]
+        storage_state=served.states["rita"],
         java_script_enabled=False,
     )
     context.set_default_timeout(WAIT_MS)

@@ -105,7 +105,7 @@ async def post_marks(
     context.about = f"{named} of {len(fkeys)} frames"[:500]
     await run_in_threadpool(session.tags.mark, fkeys, values)
     until = await run_in_threadpool(lambda: session.frames.snapshot)
-    marks = {
+    marks: dict[str, Any] = {
         "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
         "fkeys": [] if form.get("everything") else fkeys,
         "asked": _asked_at(form, snapshot).query if form.get("everything") else "",
@@ -130,11 +130,11 @@ async def post_undo(request: Request, session: CurrentSession, context: CurrentC
     count, changed = await run_in_threadpool(
         lambda: session.tags.restore(fkeys, tags, at=at, unless_changed_since=until)
     )
-    context = {"count": count, "changed": changed, "tags": tags}
+    told: dict[str, Any] = {"count": count, "changed": changed, "tags": tags}
     if is_part(request):
-        return page(request, "_undone.html", context)
+        return page(request, "_undone.html", told)
     more = {"back": own_path(form.get("next") or "/"), "undone": True}
-    return page(request, "marked.html", context | more)
+    return page(request, "marked.html", told | more)
 
 
 def _snapshot_of(form: Form, name: str) -> int:
