@@ -10,13 +10,15 @@ from starlette.responses import JSONResponse, Response
 
 from api.http.routing import rule_of
 from api.http.rules import Api
-from api.web.pages import HEADERS, NAVIGATION, elsewhere, is_part, page, takes_html
+from api.web.labels import labelled, labels_of
+from api.web.pages import HEADERS, NAVIGATION, elsewhere, is_part, page, prefers_html, takes_html
 from api.web.plain_words import in_plain_words
 
 LOGIN = "/login"
 
 _TITLES = {
-    400: "This cannot be used as it is", 403: "You may not do this", 404: "Not found",
+    400: "This cannot be used as it is", 401: "This address is for programs",
+    403: "You may not do this", 404: "Not found",
     405: "This page does not take that", 409: "This does not go with what is there",
     412: "It was changed meanwhile", 413: "This is too much at once",
     415: "This cannot be used as it is", 422: "This cannot be used as it is",
@@ -35,15 +37,19 @@ _SECTIONS = {
 def for_browser(request: Request, problem: JSONResponse) -> Response:
     """A problem as the client reads it: a page where a page was asked for, else as it is.
 
+    Of REST a page where a browser opens the address; its login does not count there.
+
     Who is not logged in is led to the login, and from there to where they wanted to go.
     """
-    if rule_of(request.scope).api is not Api.WEB or not takes_html(request):
+    api = rule_of(request.scope).api
+    of_rest = api is Api.V1 and request.method == "GET" and prefers_html(request)
+    if not of_rest and (api is not Api.WEB or not takes_html(request)):
         return problem
     # What the audit log notes is the error, and not that a browser is led elsewhere.
     if (of_request := getattr(request.state, "context", None)) is not None:
         of_request.problem = problem.status_code
     body = json.loads(bytes(problem.body))
-    if problem.status_code == 401:
+    if problem.status_code == 401 and not of_rest:
         if is_part(request):
             return Response(status_code=401, headers={**HEADERS, "HX-Redirect": LOGIN})
         target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -54,19 +60,39 @@ def for_browser(request: Request, problem: JSONResponse) -> Response:
         if name not in ("content-type", "content-length")
     }
     template = "_problem.html" if is_part(request) else "problem.html"
-    context = _told(body) | {"ways": _ways_back(request)}
+    if of_rest:
+        headers["Vary"] = "Accept"
+    context = _told(body, request) | {"ways": _ways_back(request)}
     return page(request, template, context, status=problem.status_code, headers=headers)
 
 
-def _told(problem: dict[str, Any]) -> dict[str, Any]:
-    """Title, detail and number of a problem document as a page says them."""
+def _told(problem: dict[str, Any], request: Request) -> dict[str, Any]:
+    """Title, detail, number and field of a problem document as a page says them."""
     status = problem["status"]
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     is_unexpected = problem["title"] == "InternalError"
-    detail = "Its log says more." if is_unexpected else in_plain_words(problem["detail"])
+    detail, field = "Its log says more.", ""
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        of_form = rule_of(request.scope).api is Api.WEB
+        detail = (
+            "The address is where a form is sent to, and no page: open the form's page."
+            if of_form
+            else "The address takes what programs send, and is no page."
+        )
+    elif status == HTTPStatus.UNAUTHORIZED:
+        detail = (
+            "It takes a token that a program sends, and no browser's login, which opens the pages "
+            "alone."
+        )
+    elif not is_unexpected:
+        path, form = request.url.path, getattr(request.state, "form", None)
+        kind = form.get("kind") if form is not None else ""
+        labels = labels_of(path, kind)
+        said = labelled(problem["detail"], labels, of_job=path.startswith("/new-job"))
+        detail, field = in_plain_words(said.text), said.field
     is_ours = status >= HTTPStatus.INTERNAL_SERVER_ERROR
     number = problem.get("request_id", "") if is_ours else ""
-    return {"title": title, "detail": detail, "number": number}
+    return {"title": title, "detail": detail, "number": number, "field": field}
 
 
 def _ways_back(request: Request) -> list[tuple[str, str]]:

@@ -56,4 +56,6 @@ async def form_of(request: Request) -> Form:
         )  # fmt: skip
     except ValueError as error:
         raise InvalidInput(f"body: no form: {error}") from error
-    return Form(fields)
+    form = Form(fields)
+    request.state.form = form  # a problem's page names its fields by their labels
+    return form

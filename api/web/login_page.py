@@ -9,6 +9,7 @@ from starlette.responses import Response
 from api.http.errors import status_of
 from api.web.error_pages import LOGIN
 from api.web.pages import own_path, page
+from api.web.plain_words import in_plain_words
 from catalog.errors import FramesiftError, ProviderFails
 
 if TYPE_CHECKING:  # imported where a provider is set
@@ -39,7 +40,7 @@ async def login_page(
     context = {
         "next": own_path(target),
         "link": link,
-        "wrong": "" if wrong is None else str(wrong),
+        "wrong": "" if wrong is None else in_plain_words(str(wrong)),
         "provider": await _provider(request, own_path(target)),
     }
     return page(request, "login.html", context, status=200 if wrong is None else status_of(wrong))

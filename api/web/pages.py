@@ -109,6 +109,16 @@ def takes_html(request: Request) -> bool:
     return "text/html" in accept or "hx-request" in request.headers
 
 
+def prefers_html(request: Request) -> bool:
+    """Return whether a browser opens an address: it names HTML before all else, as no program does.
+
+    What a page's script asks for, browsers tell apart by Sec-Fetch-Mode.
+    """
+    first = ", ".join(request.headers.getlist("accept")).partition(",")[0]
+    is_first = first.partition(";")[0].strip().lower() == "text/html"
+    return is_first and request.headers.get("sec-fetch-mode", "navigate") == "navigate"
+
+
 @cache
 def asset(name: str) -> str:
     """URL of a file in ``static``; it changes with the file, so that browsers may keep it."""

@@ -54,6 +54,15 @@ class Resources:
         if self.gpus < 0:
             raise InvalidInput(f"gpus {self.gpus}: expected 0 or more")
 
+    @property
+    def cores_of_rank(self) -> int:
+        """Cores of each process on a cluster of batch jobs."""
+        return self.cores or 1
+
+    def ranks_on_node(self, ranks: int) -> int:
+        """Processes on each machine of a cluster, of as many in all; the last may have fewer."""
+        return min(self.ranks_per_node or ranks, ranks)
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Resources":
         """The resources whose fields `dataclasses.asdict` gave."""

@@ -293,7 +293,7 @@ LIMITED = {
     "/jobs/{name}/frames", "/curves", "/jobs/{name}/cancel", "/jobs/{name}/resume", "/new-job",
     "/jobs/{name}/predict",
     "/new-job/datasets", "/new-job/models", "/new-job/plan", "/new-job/estimate",
-    "/new-job/trained", "/overlays",
+    "/new-job/trained", "/new-dataset/datasets", "/new-dataset/scores", "/overlays",
     "/datasets", "/datasets/{name}", "/datasets/{name}/gaps", "/datasets/{name}/diff",
     "/datasets/{name}/splits", "/datasets/{name}/extensions", "/new-dataset",
     "/operate",  # leads to their tokens

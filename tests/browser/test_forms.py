@@ -225,6 +225,82 @@ def test_frames_are_marked_and_a_question_is_kept(served: Served, tab: Page) -> 
     expect(tab.locator("main")).to_contain_text("No question is saved yet")
 
 
+def test_the_last_marks_are_undone_after_a_reload(served: Served, tab: Page) -> None:
+    """Also on another page that marks; what is undone is offered no more."""
+    tab.goto(served.url)
+    mark(tab, "reloaded", 2)
+    tab.reload()
+    marked = tab.locator("#marked")
+    expect(marked).to_contain_text("Last: Set quality=reloaded on 1 frame")
+    tab.goto(f"{served.url}/?is.quality=reloaded")
+    expect(tab.locator("#matching")).to_have_text("1")
+    tab.locator("#gallery .thumb a").first.click()
+    expect(marked).to_contain_text("Last: Set quality=reloaded on 1 frame")
+    tab.get_by_role("button", name="Undo").click()
+    expect(marked).to_contain_text("of 1 frame is as before")
+    tab.goto(f"{served.url}/?is.quality=reloaded")
+    expect(tab.locator("#matching")).to_have_text("0")
+    expect(marked).to_be_empty()
+
+
+@pytest.fixture
+def plain(chromium: Browser, served: Served) -> Iterator[Page]:
+    """A page of rita's browser without scripts."""
+    context = chromium.new_context(
+        viewport=WIDE,  # type: ignore[arg-type]
+        storage_state=served.states["rita"],
+        java_script_enabled=False,
+    )
+    context.set_default_timeout(WAIT_MS)
+    context.on("request", lambda asked: served.record(asked))
+    yield context.new_page()
+    context.close()
+
+
+def test_without_scripts_frames_are_seen_marked_and_unmarked(served: Served, plain: Page) -> None:
+    """Find has pictures; the answer says what was marked, and undoes it; more are a page."""
+    plain.goto(f"{served.url}/?min.car=1")
+    thumbs = plain.locator("#gallery .thumb")
+    assert thumbs.count() > 10
+    pictures = plain.locator("#gallery .picture img").first
+    assert pictures.evaluate("one => one.decode().then(() => one.naturalWidth)") == 320
+    expect(plain.locator("#gallery .hint:visible")).to_have_count(0)
+    for place in (0, 1):
+        thumbs.nth(place).get_by_role("checkbox").check()
+    plain.locator("#marks input[name=value]").fill("plain")
+    plain.locator("#marks").get_by_role("button", name="Mark", exact=True).click()
+    expect(plain.locator("main")).to_contain_text("Set quality=plain on 2 frames.")
+    plain.get_by_role("button", name="Undo").click()
+    expect(plain.locator("main")).to_contain_text("quality of 2 frames is as before.")
+    plain.get_by_role("link", name="Go on").click()
+    expect(plain).to_have_url(f"{served.url}/?min.car=1")
+    expect(plain.locator(".badge", has_text="plain")).to_have_count(0)
+    plain.goto(f"{served.url}/gallery?min.car=1")
+    expect(plain.locator("header nav")).to_be_visible()
+    expect(thumbs.first).to_be_visible()
+
+
+def test_without_scripts_gaps_and_submissions_are_pages(served: Served, plain: Page) -> None:
+    """With the page's frame, and a way back; nothing says that it loads."""
+    plain.goto(f"{served.url}/datasets/taught@1")
+    expect(plain.get_by_text("Compared with the catalog")).to_be_hidden()
+    plain.get_by_role("link", name="Compare with the catalog").click()
+    expect(plain.locator("header nav")).to_be_visible()
+    plain.get_by_label("Classes and cameras with fewer frames than").fill("5000")
+    plain.get_by_role("button", name="Compare", exact=True).click()
+    expect(plain.locator("#gaps").get_by_role("row", name="Sky")).to_be_visible()
+    plain.get_by_role("link", name="taught@1", exact=True).click()
+    expect(plain.get_by_role("heading", name="Versions")).to_be_visible()
+    plain.goto(f"{served.url}/new-job?dataset=taught@1")
+    form = plain.get_by_role("form", name="Train a network")
+    form.get_by_label("Steps", exact=True).fill("4")
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(plain.locator("main")).to_contain_text("framesift_start")
+    expect(plain.get_by_role("heading", name="What would be submitted")).to_be_visible()
+    plain.go_back()
+    expect(form.get_by_label("Steps", exact=True)).to_have_value("4")
+
+
 def test_find_asks_as_its_forms_say(served: Served, tab: Page) -> None:
     """Conditions, the size of thumbnails, a pin, and SQL; each is in the URL."""
     tab.goto(served.url)
@@ -335,6 +411,53 @@ def test_a_dataset_is_divided_completed_changed_and_removed(served: Served, tab:
     expect(tab.get_by_role("link", name="ahead")).to_have_count(0)
 
 
+def test_an_error_stands_below_its_field(served: Served, tab: Page) -> None:
+    """By its label, also where the field was folded; a second try takes it away."""
+    tab.goto(f"{served.url}/new-job?dataset=taught@1")
+    form = tab.get_by_role("form", name="Train a network")
+    form.locator("summary", has_text="Resources").click()
+    gpus = form.get_by_label("GPUs for each worker", exact=True)
+    gpus.fill("none")
+    form.locator("summary", has_text="Resources").click()
+    expect(gpus).to_be_hidden()
+    says = "GPUs for each worker: got 'none', expected a whole number"
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".of-field")).to_have_text(says)
+    expect(form.get_by_role("alert")).to_contain_text(says)
+    expect(gpus).to_be_focused()
+    expect(gpus).to_have_accessible_description(says)
+    expect(gpus).to_have_attribute("aria-invalid", "true")
+    gpus.fill("0")
+    form.get_by_label("Steps", exact=True).fill("4")
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".dry pre")).not_to_be_empty()
+    expect(form.locator(".of-field")).to_have_count(0)
+    assert gpus.get_attribute("aria-invalid") is None
+
+
+def test_defaults_follow_the_forms_fields(served: Served, tab: Page) -> None:
+    """As they are changed; an example behind one stays."""
+    tab.goto(f"{served.url}/new-job?dataset=taught@1&model=first")
+    train, check = (
+        tab.get_by_role("form", name=name)
+        for name in ("Train a network", "Check machines before a training")
+    )
+    steps, name = train.get_by_label("Steps", exact=True), check.get_by_label("Name", exact=True)
+    expect(steps).to_have_attribute("placeholder", "default: 300")
+    train.get_by_label("Epochs", exact=True).fill("80")
+    train.get_by_label("Epochs", exact=True).press("Tab")
+    expect(steps).not_to_have_attribute("placeholder", "default: 300")
+    expect(steps).to_have_attribute("placeholder", re.compile(r"default: \d+$"))
+    for form, backend in ((train, "slurm"), (check, "hosts")):
+        form.locator("select[name=backend]").select_option(backend)
+    machines = train.get_by_label("Machines", exact=True)
+    expect(machines).to_have_attribute("placeholder", "default: any")
+    expect(name).to_have_attribute("placeholder", re.compile("default: preflight-hosts-"))
+    validate = tab.get_by_role("form", name="Validate a model")
+    model = validate.get_by_label("Model name", exact=True)
+    expect(model).to_have_attribute("placeholder", "default: first; such as night-3")
+
+
 def test_jobs_are_begun_cancelled_and_resumed(served: Served, tab: Page) -> None:
     """Of each kind; they wait for the slot that is taken."""
     kinds = {
@@ -380,6 +503,14 @@ def test_jobs_are_compared_and_looked_into(served: Served, tab: Page) -> None:
     columns = tab.locator(".matrix thead th")
     expect(columns).to_have_text(["truth \\ taken for", "Car", "Sky"])
     fold_out(tab, "Choose classes")
+    search = tab.get_by_label("Classes whose name has")
+    search.fill("STREET")
+    shown = tab.locator(".choices li:visible")
+    expect(shown.filter(has_text="RD normal street")).to_have_count(1)
+    expect(shown).to_have_count(3)  # with those that are ticked
+    search.press("Enter")
+    expect(columns).to_have_text(["truth \\ taken for", "Car", "Sky"])
+    search.fill("")
     tab.locator(".choices").get_by_label("Car", exact=True).uncheck()
     tab.get_by_role("button", name="Show these").click()
     expect(columns).to_have_text(["truth \\ taken for", "Sky"])
@@ -572,11 +703,19 @@ def orders(tab: Page, url: str) -> set[str]:
     return {str(each).removeprefix(url) for each in tab.evaluate(_ORDERS)} - {"/logout"}
 
 
-def shown_orders(tab: Page, url: str, paths: Sequence[str]) -> dict[str, set[str]]:
-    """Those of the pages that have some."""
+def shown_orders(
+    tab: Page, url: str, paths: Sequence[str], closed: Mapping[str, int]
+) -> dict[str, set[str]]:
+    """Those of the pages that have some.
+
+    Args:
+        closed: Status of each page that does not open.
+    """
     of_pages = {}
     for path in paths:
-        tab.goto(url + path)
+        answer = tab.goto(url + path)
+        assert answer is not None
+        assert answer.status == closed.get(path, 200), path
         expect(tab.get_by_role("button", name="Log out")).to_be_visible()
         of_pages[path] = orders(tab, url)
     return {path: shown for path, shown in of_pages.items() if shown}
@@ -619,9 +758,24 @@ def test_a_reader_sends_what_a_reader_may(served: Served, tab: Page, user: str) 
     assert orders(tab, served.url) == set()
     tab.get_by_role("button", name="Compare").click()
     expect(tab.get_by_role("heading", name="From taught@1")).to_be_visible()
-    assert shown_orders(tab, served.url, [frame, *_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]) == {
+    pages = [frame, *_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]
+    others = dict.fromkeys(_OF_JOBS, 404) | dict.fromkeys(_OF_OPERATORS[1:], 403)
+    proposal = {"/jobs/v-night/next-frames?frames=3": 403}
+    assert shown_orders(tab, served.url, pages, others | proposal) == {
         "/operate": {"/operate/tokens"}  # it leads to their tokens
     }
+    # What they may not do is said where it is done, and by whom it is; no link leads to it.
+    for path, says in (
+        ("/new-job", "To begin a job you need the role"), ("/jobs", "You see jobs of your own"),
+        ("/new-dataset?min.car=1", "To save a dataset you need the role"),
+    ):  # fmt: skip
+        tab.goto(served.url + path)
+        expect(tab.locator("main")).to_contain_text(says)
+        expect(tab.locator("main form[method=post], main [disabled]")).to_have_count(0)
+    for path in ("/", "/jobs", "/datasets", "/datasets/taught@1", frame):
+        tab.goto(served.url + path)
+        linked = tab.locator("a[href^='/new-job'], a[href^='/jobs/'], a[href^='/operate/']")
+        expect(linked).to_have_count(0)
 
 
 @pytest.mark.parametrize("user", ["nobody yet"])
@@ -642,7 +796,15 @@ def test_a_token_to_read_sends_what_reads(served: Served, tab: Page) -> None:
     tab.goto(f"{served.url}/datasets")
     tab.get_by_label("Part of a name").fill("taugh")
     expect(tab.locator("#listed tbody tr")).to_have_count(1)
-    assert shown_orders(tab, served.url, [*_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]) == {}
+    closed = {
+        "/jobs/v-night/next-frames?frames=3": 403, "/operate/users": 403, "/operate/audit": 403,
+    }  # fmt: skip
+    pages = [*_OF_EVERYBODY, *_OF_JOBS, *_OF_OPERATORS]
+    assert shown_orders(tab, served.url, pages, closed) == {}
+    for path in pages:
+        if path not in closed:
+            tab.goto(served.url + path)
+            expect(tab.locator("main [disabled]")).to_have_count(0)
     tab.get_by_role("button", name="Log out").click()
     expect(tab.get_by_role("heading", name="Log in")).to_be_visible()
 

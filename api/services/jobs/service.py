@@ -217,6 +217,30 @@ class Jobs(Service):
 
         return [*BACKENDS]
 
+    def usual_resources(self, backend: str, ranks: int) -> dict[str, str]:
+        """What a job of so many processes has of a backend's machines where it asks for nothing.
+
+        Numbers and names, by the names of resources; without those that the backend takes no
+        setting of.
+
+        Raises:
+            UnknownName: There is no such backend.
+        """
+        from pipeline.jobs.backends.usual import usual_resources
+
+        return usual_resources(backend, ranks, self._workspace.job_queue)
+
+    def free_name(self, kind: str, subject: str) -> str:
+        """The name that a job gets that is begun now without one.
+
+        Args:
+            subject: What it is about: a dataset's name without its version, or a backend.
+        """
+        from pipeline.jobs.names import free_name
+
+        base = f"{kind}-{subject}".rstrip("-")
+        return free_name(self._workspace.records, self._workspace.job_queue.folder, base, None)
+
     def cancel(self, name: str) -> JobBody:
         """Ask a job to end: pipeline.jobs.follow.cancel."""
         from pipeline.jobs.follow import cancel

@@ -1,12 +1,13 @@
 """A dataset's targets against what it is: a bar for each target."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from api.schemas.datasets import DatasetBody
 from api.schemas.unmet import off_by
+from api.web.build.in_words import Words
 from api.web.moments import duration
 
 _MOST = 60
@@ -77,10 +78,36 @@ class Group:
         return self.all_bars[_FIRST:]
 
 
-def groups_of(dataset: DatasetBody) -> list[Group]:
+def groups_of(dataset: DatasetBody, words: Words) -> list[Group]:
     """Everything that was wanted of a dataset beside what was achieved."""
-    report = dataset.report
-    return [*_whole(report), *_marginals(report), *_strata(report), *_demands(report)]
+    report, method = dataset.report, dataset.question.get("method") or {}
+    strata = _strata(report, method.get("stratify") or (), words)
+    return [*_whole(report), *_marginals(report, words), *strata, *_demands(report, words)]
+
+
+def unmet_of(report: Mapping[str, Any], words: Words) -> list[str]:
+    """The targets that a set misses, a sentence each, the worst first."""
+    return [_sentence(one, words) for one in sorted(report.get("unmet", ()), key=off_by, reverse=True)]
+
+
+def _sentence(one: Mapping[str, Any], words: Words) -> str:
+    if demand := one.get("demand"):
+        name, marginal = words.demand(demand), ""
+    else:
+        marginal = one["marginal"]
+        name = words.target(marginal, one["value"])
+    reason = one.get("reason") or f"short by {one['short_by']:,} of {one['wanted']:,} frames"
+    return f"{name}: {words.reason(marginal, reason)}"
+
+
+def strata_of(dataset: DatasetBody, words: Words) -> list[dict[str, Any]]:
+    """The strata of the splits: of each its name, and its frames in each split."""
+    stratifiers = dataset.question.get("stratify_splits") or ()
+    return [
+        {"stratum": words.stratum(stratifiers, row["stratum"])}
+        | {split: frames for split, frames in row.items() if split != "stratum"}
+        for row in dataset.report.get("split_strata") or ()
+    ]
 
 
 def splits_of(dataset: DatasetBody) -> Group:
@@ -131,7 +158,7 @@ def _whole(report: Mapping[str, Any]) -> Iterator[Group]:
     yield Group("Frames", note, (_counted("frames", targets, achieved, max(targets, achieved)),))
 
 
-def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
+def _marginals(report: Mapping[str, Any], words: Words) -> Iterator[Group]:
     for marginal in report.get("marginals", ()):
         name = marginal["marginal"]
         missed = {one["value"]: one for one in report["unmet"] if one["marginal"] == name}
@@ -140,7 +167,7 @@ def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
         largest = max((max(row["wanted"], row["achieved"]) for row in values), default=1) or 1
         bars = tuple(
             Bar(
-                str(row["value"]), 100 * row["achieved"] / largest, 100 * row["wanted"] / largest,
+                words.value(name, str(row["value"])), 100 * row["achieved"] / largest, 100 * row["wanted"] / largest,
                 _per_cent(row["achieved"]), _verdict(missed.get(row["value"])),
                 f"target {_per_cent(row['wanted'])}: {row['frames']:,} of "
                 f"{row['available']:,} frames",
@@ -148,21 +175,22 @@ def _marginals(report: Mapping[str, Any]) -> Iterator[Group]:
             for row in values[:_MOST]
         )  # fmt: skip
         note = (
-            f"at most {100 * marginal['largest_difference']:.1f} percentage points off; total "
-            f"variation {marginal['total_variation']:.4f}, Jensen-Shannon "
-            f"{marginal['jensen_shannon']:.4f}"
+            f"at most {100 * marginal['largest_difference']:.1f} percentage points off a target; "
+            f"{_per_cent(marginal['total_variation'])} of the frames are others than targets want"
         )
-        yield Group(str(name), note, bars, max(0, len(values) - _MOST), met=not missed)
+        yield Group(words.marginal(str(name)), note, bars, max(0, len(values) - _MOST), met=not missed)
 
 
-def _strata(report: Mapping[str, Any]) -> Iterator[Group]:
+def _strata(
+    report: Mapping[str, Any], stratifiers: Sequence[str], words: Words
+) -> Iterator[Group]:
     rows = report.get("largest_strata") or ()
     if not rows:
         return
     largest = max(row["available"] for row in rows) or 1
     bars = tuple(
         Bar(
-            row["stratum"], 100 * row["frames"] / largest, 100 * row["available"] / largest,
+            words.stratum(stratifiers, row["stratum"]), 100 * row["frames"] / largest, 100 * row["available"] / largest,
             f"{row['frames']:,} of {row['available']:,} frames", "",
         )
         for row in rows[:_MOST]
@@ -171,7 +199,7 @@ def _strata(report: Mapping[str, Any]) -> Iterator[Group]:
     yield Group("Strata", note, bars, max(0, report["strata"] - len(bars)))
 
 
-def _demands(report: Mapping[str, Any]) -> Iterator[Group]:
+def _demands(report: Mapping[str, Any], words: Words) -> Iterator[Group]:
     rows = report.get("demands") or ()
     if not rows:
         return
@@ -179,7 +207,7 @@ def _demands(report: Mapping[str, Any]) -> Iterator[Group]:
     achieved = [row["achieved"] if "achieved" in row else row["had"] + row["added"] for row in rows]
     largest = max(*(row["wanted"] for row in rows), *achieved)
     bars = tuple(
-        _counted(row["demand"], row["wanted"], has, largest, row.get("available"))
+        _counted(words.demand(row["demand"]), row["wanted"], has, largest, row.get("available"))
         for row, has in zip(rows[:_MOST], achieved, strict=False)
     )
     bound = report.get("lower_bound")

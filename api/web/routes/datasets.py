@@ -12,17 +12,18 @@ from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ, WRITE, Api
 from api.schemas.datasets import DatasetBody
-from api.schemas.unmet import MOST_UNMET, unmet_sentences
+from api.schemas.unmet import MOST_UNMET
 from api.services.session import Session
-from api.web.build.achieved import groups_of, leakage_of, splits_of
+from api.web.build.achieved import groups_of, leakage_of, splits_of, strata_of, unmet_of
 from api.web.build.dataset_forms import division, extension, new_dataset
 from api.web.build.gaps import lacks_of, rows_of
 from api.web.build.improved import improved_by
+from api.web.build.in_words import Words
 from api.web.find.url_question import UrlQuestion
 from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
-from api.web.pages import gone_on, page
-from api.web.run.choices import dataset_choices
+from api.web.pages import gone_on, is_part, page
+from api.web.run.choices import dataset_choices, dataset_names, score_choices
 from catalog.errors import InvalidInput
 from query.question.question import Question
 
@@ -36,6 +37,8 @@ _READ = 1_000
 
 _LISTED = 100
 """Datasets, and versions of one, that a page lists; a part of a name finds others."""
+
+Typed = Annotated[str, Query(max_length=2_000, description="What stands in a field by now.")]
 
 _CHANGED_FRAMES = 20
 _MOST_SPLITS = 8
@@ -67,8 +70,29 @@ def get_new_dataset(request: Request, session: CurrentSession) -> Response:
     _refuse_dataset(search)
     report = session.statistics.facets("camera", question=question, at=search.at)
     described = session.selections.describe(question, at=report.snapshot)
-    context = {"asked": search, "report": report, "described": described, **_HERE}
+    context = {
+        "asked": search, "report": report, "described": described,
+        "datasets": dataset_choices(session), "scores": score_choices(session, ""), **_HERE,
+    }  # fmt: skip
     return page(request, "dataset_new.html", context)
+
+
+@router.get("/new-dataset/datasets", rule=READ)
+def get_dataset_names(
+    request: Request,
+    session: CurrentSession,
+    like: Typed = "",
+    disjoint_from: Typed = "",
+) -> Response:
+    """The newest datasets whose name has what is typed in a field: options of the form."""
+    choices = dataset_names(session, like or disjoint_from)
+    return page(request, "_choices.html", {"choices": choices})
+
+
+@router.get("/new-dataset/scores", rule=READ)
+def get_scores(request: Request, session: CurrentSession, tag: Typed = "") -> Response:
+    """Tags of numbers whose name has what is typed, likewise."""
+    return page(request, "_choices.html", {"choices": score_choices(session, tag)})
 
 
 @router.post("/new-dataset", rule=WRITE)
@@ -93,16 +117,17 @@ def get_dataset_page(name: str, request: Request, session: CurrentSession) -> Re
     """A dataset: its splits, what was wanted and achieved, its versions, and what can be done."""
     dataset = session.datasets.get(name)
     versions = session.datasets.list(dataset.name)[::-1]
+    words = Words(session.tags.classes_and_groups())
     context = {
         "dataset": dataset,
         "title": _title(dataset),
         "sentence": _sentence(session, dataset),
         "splits": splits_of(dataset),
-        "groups": groups_of(dataset),
-        "unmet": unmet_sentences(dataset.report),
+        "groups": groups_of(dataset, words),
+        "unmet": unmet_of(dataset.report, words),
         "most_unmet": MOST_UNMET,
         "leakage": leakage_of(dataset.report),
-        "strata": dataset.report.get("split_strata") or [],
+        "strata": strata_of(dataset, words),
         "classes": _classes(session, dataset),
         "versions": versions[:_LISTED],
         "older": len(versions[_LISTED:]),
@@ -120,7 +145,7 @@ def get_gaps_part(
     session: CurrentSession,
     at_least: Annotated[int, Query(ge=1, lt=2**31)] = 1,
 ) -> Response:
-    """The gaps of the dataset and of each split against the catalog: a part of the page."""
+    """The gaps of the dataset and of each split: a part of the page, or a page."""
     dataset = session.datasets.get(name)
     splits = list(dataset.splits)[:_MOST_SPLITS] if len(dataset.splits) > 1 else []
     reports = {
@@ -130,9 +155,9 @@ def get_gaps_part(
     rows = rows_of(reports)
     context = {
         "dataset": dataset, "title": _title(dataset), "splits": splits,
-        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits),
+        "at_least": at_least, "rows": rows, "lacks": lacks_of(rows, splits), **_HERE,
     }  # fmt: skip
-    return page(request, "_gaps.html", context)
+    return page(request, "_gaps.html" if is_part(request) else "gaps.html", context)
 
 
 @router.get("/datasets/{name}/diff", rule=READ)

@@ -1,6 +1,7 @@
 """/: Find, the catalog's frames by what is in them; and /gallery, the frames page by page."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -18,9 +19,9 @@ from api.web.find.shown import chips_of, condition_of, copies_of
 from api.web.find.url_question import UrlQuestion
 from api.web.find.value_counts import value_counts
 from api.web.find.view import SIZES
-from api.web.pages import HEADERS, page
+from api.web.pages import HEADERS, is_part, page
 from api.web.run.choices import Choices, overlay_choices
-from catalog.errors import InvalidInput, UnknownName
+from catalog.errors import FramesiftError, InvalidInput, UnknownName
 from ingest.imports.options import LATITUDE, LONGITUDE
 from query.statistics.facet_report import FacetReport
 
@@ -57,6 +58,8 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     is_empty = context["report"].frames == 0 and not search.pairs
     context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
     context["steps"] = first_steps(session) if is_empty else None
+    with suppress(FramesiftError):  # the gallery is asked for, and says what is wrong
+        context |= _gallery(session, search, None)
     return page(request, "find.html", context | {"of_families": of_families})
 
 
@@ -141,10 +144,23 @@ def get_map(request: Request, session: CurrentSession) -> Response:
 
 @router.get("/gallery", rule=READ.but(work="selection"))
 def get_gallery(request: Request, session: CurrentSession) -> Response:
-    """The next frames of a question: a part of the page."""
+    """The next frames of a question: a part of the page, or a page where no script asks."""
     pairs = request.query_params.multi_items()
     cursor = next((value for name, value in pairs if name == "cursor"), None)
     search = UrlQuestion.of((name, value) for name, value in pairs if name != "cursor")
+    context = _gallery(session, search, cursor)
+    if is_part(request):
+        return page(request, "_gallery.html", context)
+    question = search.question(session.tags.classes_and_groups())
+    described = session.selections.describe(question, at=search.at)
+    return page(request, "gallery.html", context | {"described": described, "section": "/"})
+
+
+def _gallery(session: Session, search: UrlQuestion, cursor: str | None) -> dict[str, Any]:
+    """The frames of a question from a cursor on, as templates take them.
+
+    An order or caption that there is not is left out, and told.
+    """
     classes, unknown = session.tags.classes_and_groups(), []
     while True:
         try:
@@ -159,8 +175,10 @@ def get_gallery(request: Request, session: CurrentSession) -> Response:
                 raise
             search = known
             unknown.append(str(error))
-    context = {"asked": search, "frames": frame_page.frames, "follows": follows}
-    return page(request, "_gallery.html", context | {"first": not cursor, "unknown": unknown})
+    return {
+        "asked": search, "frames": frame_page.frames, "follows": follows, "first": not cursor,
+        "unknown": unknown,
+    }  # fmt: skip
 
 
 def _answered(session: Session, search: UrlQuestion) -> dict[str, Any]:

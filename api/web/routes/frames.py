@@ -17,9 +17,9 @@ from api.web.find.url_question import UrlQuestion
 from api.web.find.view import View
 from api.web.forms import Form, form_of
 from api.web.moments import moment
-from api.web.pages import elsewhere, is_part, page
+from api.web.pages import is_part, own_path, page
 from api.web.routes.find import MARK
-from api.web.run.matrix import cell_path, label_tags
+from api.web.run.matrix import cell_path, class_name, label_tags
 from catalog.errors import InvalidInput
 from query.frames.one_frame import SnapshotFrame
 
@@ -48,10 +48,11 @@ def get_frame_page(
     frame = session.frames.get(fkey, at=search.at)
     before, after = session.frames.neighbours(frame, _NEIGHBOURS)
     cell = (search.view.truth, search.view.predicted)
-    made_of = cell
+    made_of, named = cell, cell
     if job:
         report = session.jobs.report(job)
         made_of = label_tags(report, cell[0]), label_tags(report, cell[1])
+        named = class_name(report, cell[0]), class_name(report, cell[1])
         place = session.jobs.place_in_cell(job, *cell, fkey)
     else:
         which = search.which(session.tags.classes_and_groups())
@@ -62,7 +63,7 @@ def get_frame_page(
         "over": _over(session, predictions, search.view, job),
         "query": "?" + urlencode([("cell", job), *search.pairs]) if job else search.url[1:],
         "back": cell_path(job, *cell) if job else search.url,
-        "cell": cell if job else None,
+        "cell": named if job else None,
         "truths": made_of[0].split(","),
         "taken_for": made_of[1],
         "place": place,
@@ -120,16 +121,16 @@ async def post_marks(
     named = ", ".join(f"{tag}={value}" for tag, value in values.items())
     context.about = f"{named} of {len(fkeys)} frames"[:500]
     await run_in_threadpool(session.tags.mark, fkeys, values)
+    until = await run_in_threadpool(lambda: session.frames.snapshot)
+    marks: dict[str, Any] = {
+        "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
+        "fkeys": [] if form.get("everything") else fkeys,
+        "asked": _asked_at(form, snapshot) if form.get("everything") else "",
+    }  # fmt: skip
     if is_part(request):
-        until = await run_in_threadpool(lambda: session.frames.snapshot)
-        marks = {
-            "count": len(set(fkeys)), "values": values, "snapshot": snapshot, "until": until,
-            "fkeys": [] if form.get("everything") else fkeys,
-            "asked": _asked_at(form, snapshot) if form.get("everything") else "",
-        }  # fmt: skip
         return page(request, "_marked.html", marks)
-    back = form.get("next")
-    return elsewhere(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/")
+    more = {"back": own_path(form.get("next") or "/"), "undone": False}
+    return page(request, "marked.html", marks | more)
 
 
 @router.post("/marks/undo", rule=WRITE_ALL_ROWS)
@@ -146,7 +147,11 @@ async def post_undo(request: Request, session: CurrentSession, context: CurrentC
     count, changed = await run_in_threadpool(
         lambda: session.tags.restore(fkeys, tags, at=at, unless_changed_since=until)
     )
-    return page(request, "_undone.html", {"count": count, "changed": changed, "tags": tags})
+    told: dict[str, Any] = {"count": count, "changed": changed, "tags": tags}
+    if is_part(request):
+        return page(request, "_undone.html", told)
+    more = {"back": own_path(form.get("next") or "/"), "undone": True}
+    return page(request, "marked.html", told | more)
 
 
 def _snapshot_of(form: Form, name: str) -> int:

@@ -1,6 +1,6 @@
 """/jobs: jobs as they run, what they printed and found; /new-job begins one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from api.web.forms import Form, form_of
 from api.web.narrowed import Holding
 from api.web.pages import HEADERS, elsewhere, gone_on, is_part, page
 from api.web.run.choices import (
+    Choices,
     dataset_choices,
     model_choices,
     or_no_dataset,
@@ -38,6 +39,7 @@ from api.web.run.choices import (
     trained,
 )
 from api.web.run.curves import Curve, curves_of, plots_of, program_curves
+from api.web.run.defaults import defaults_of, following
 from api.web.run.differences import Differences, of_comparison, of_reports
 from api.web.run.estimate import estimated, frames_of_splits
 from api.web.run.job_form import (
@@ -141,8 +143,10 @@ def get_new_job(
     """The form; with a question of Find, its frames are saved as a dataset for the job.
 
     With ``again=JOB`` the form of a training has the settings of that one, and begins with its
-    model.
+    model. Users who may not begin jobs are told who may.
     """
+    if not session.caller.may("write"):
+        return page(request, "job_new.html", _HERE)
     pairs = request.query_params.multi_items()
     own = ("dataset", "model", "again")
     search = UrlQuestion.of(pair for pair in pairs if pair[0] not in own)
@@ -152,14 +156,17 @@ def get_new_job(
     if search.pairs:
         counted = session.statistics.facets("camera", question=question, at=search.at)
         frames = counted.matching
+    datasets = dataset_choices(session, chosen=dataset)
+    of_training = _again(session, again)
     context = {
-        "datasets": dataset_choices(session, chosen=dataset),
+        "datasets": datasets,
+        "defaults": _defaults(session, datasets, frames, of_training),
         "read": or_no_dataset(dataset_choices(session)),
         "models": models,
         "trained": trained(models),
         "validated": or_predictions(models),
         "model": model,
-        "again": _again(session, again),
+        "again": of_training,
         "usual": {kind: usual_values(kind) for kind in KINDS},
         "backends": session.jobs.backends(),
         "further": {kind: further_fields(kind) for kind in ("train", "validate", "scaling")},
@@ -169,6 +176,23 @@ def get_new_job(
         **_HERE,
     }
     return page(request, "job_new.html", context)
+
+
+def _defaults(
+    session: Session, datasets: Choices, frames: int, again: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """What the empty fields of each kind's form stand for, as it is first shown."""
+    offered = [name for name, _ in datasets.options]
+    dataset = datasets.chosen if datasets.chosen in offered else (offered or [""])[0]
+    dataset = "" if frames else dataset
+    splits = {"": frames} if frames else {}
+    if dataset:
+        splits = frames_of_splits(session.datasets.get(dataset))
+    fields = {"dataset": dataset}
+    return {
+        kind: defaults_of(session, kind, {**fields, **(again if kind == "train" else {})}, splits)
+        for kind in KINDS
+    }
 
 
 def _again(session: Session, name: str) -> dict[str, str]:
@@ -231,17 +255,18 @@ def get_estimate(
     dataset: str = "",
     frames: Annotated[int, Query(ge=0, lt=1 << 53, description="Of a question.")] = 0,
 ) -> Response:
-    """What earlier jobs like a form's say of the time that its job takes: a part of the form.
+    """What earlier jobs like a form's say of its time, and its defaults: a part of the form.
 
     Of a dataset, or of as many frames as answer the form's question.
     """
-    fields = {name: value.strip() for name, value in request.query_params.items()}
+    fields = {name: text for name, value in request.query_params.items() if (text := value.strip())}
     estimate = None
+    splits = {"": frames} if frames else {}
     with suppress(NotFound):  # the plan beside it says so
-        splits = {"": frames} if frames else {}
         splits = frames_of_splits(session.datasets.get(dataset)) if dataset else splits
         estimate = estimated(session, kind, fields, splits)
-    return page(request, "_estimate.html", {"estimate": estimate})
+    defaults = following(session, kind, fields, splits) if kind in KINDS else {}
+    return page(request, "_estimate.html", {"estimate": estimate, "defaults": defaults})
 
 
 @router.post("/new-job", rule=WRITE)
@@ -257,12 +282,13 @@ async def post_new_job(request: Request, session: CurrentSession) -> Response:
 
 @router.post("/new-job/dry-run", rule=WRITE_ALL_ROWS)
 async def post_dry_run_part(request: Request, session: CurrentSession) -> Response:
-    """The hand-over to the job's backend: a part of the form."""
+    """The hand-over to the job's backend: a part of the form, or a page of its own."""
     form = await form_of(request)
 
     def answer() -> Response:
         dry = session.jobs.describe(_job_of(session, form).order())
-        return page(request, "_dry_run.html", {"dry": dry})
+        template = "_dry_run.html" if is_part(request) else "dry_run.html"
+        return page(request, template, {"dry": dry, **_HERE})
 
     return await run_in_threadpool(answer)
 

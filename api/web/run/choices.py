@@ -8,6 +8,8 @@ from api.services.session import Session
 from catalog.errors import NotFound
 
 _OFFERED = 100
+_NUMBERS = ("integer", "bigint", "smallint", "double", "real", "float")
+"""Types of tags by which frames are ranked."""
 _OVERLAID = 25
 """Models whose predictions and errors Find offers to lay over pictures."""
 
@@ -42,6 +44,30 @@ def dataset_choices(session: Session, *, holding: str = "", chosen: str = "") ->
             titles = {chosen: named.frames} | titles
     options = [(title, f"{title} ({frames:,} frames)") for title, frames in titles.items()]
     return Choices(options, chosen, len(newest) <= _OFFERED)
+
+
+def dataset_names(session: Session, typed: str) -> Choices:
+    """Datasets whose name has what is typed last, each behind the names that stand before it.
+
+    Args:
+        session: The caller's.
+        typed: Of a field that takes names with commas between.
+    """
+    before, comma, last = typed.rpartition(",")
+    offered = dataset_choices(session, holding=last.strip().partition("@")[0])
+    options = [(f"{before}{comma}{title}", text) for title, text in offered.options]
+    return replace(offered, options=options)
+
+
+def score_choices(session: Session, holding: str) -> Choices:
+    """Tags of numbers whose name has a text, by name: what frames are ranked by."""
+    text = holding.strip().casefold()
+    tags = [
+        (tag.tag, tag.title or tag.tag)
+        for tag in session.tags.list()
+        if tag.type in _NUMBERS and text in f"{tag.tag} {tag.title}".casefold()
+    ]
+    return Choices(tags[:_OFFERED], "", len(tags) <= _OFFERED)
 
 
 def model_choices(session: Session, *, holding: str = "", chosen: str = "") -> Choices:

@@ -17,7 +17,7 @@ MOST = 10
 """Earlier jobs, the newest that are like the form's, that an estimate rests on."""
 
 _LOOKED_AT = 200
-_SPLIT = {"train": "train", "scaling": "train", "validate": "validation"}
+SPLIT = {"train": "train", "scaling": "train", "validate": "validation"}
 """The split that a job of a kind reads where its form names none."""
 
 _OF_NETWORK = ("model", "height", "width")
@@ -93,10 +93,8 @@ def estimated(
         fields: The form's fields that are filled in, by name.
         splits: Frames of the dataset's splits, as `frames_of_splits` gives them.
     """
-    split = fields.get("split") or _SPLIT.get(kind, "")
-    if split not in splits and len(splits) == 1:
-        (split,) = splits  # of a dataset that is not divided
-    if kind not in _SPLIT or split not in splits:
+    split = split_read(kind, fields, splits)
+    if kind not in SPLIT or split not in splits:
         return None
     trainings = {job.name: job for job in _done(session, "train")}
     wanted = _likeness_of_form(kind, fields, trainings)
@@ -108,11 +106,25 @@ def estimated(
     ][:MOST]
     newest = alike[0][0] if alike else ""
     rates, frames = [rate for _, rate in alike], splits[split]
-    length = _length(fields, frames) if kind == "train" else None
+    length = length_of(fields, frames) if kind == "train" else None
     return Estimate(wanted, rates, newest, split, frames, length)
 
 
-def _length(fields: Mapping[str, str], frames: int) -> RunLength | None:
+def split_read(kind: str, fields: Mapping[str, str], splits: Mapping[str, int]) -> str:
+    """The split that a form's job reads; "" is a dataset that is not divided.
+
+    Args:
+        kind: Of the job.
+        fields: The form's fields that are filled in, by name.
+        splits: Frames of the dataset's splits, as `frames_of_splits` gives them.
+    """
+    split = fields.get("split") or SPLIT.get(kind, "")
+    if split not in splits and len(splits) == 1:
+        (split,) = splits  # of a dataset that is not divided
+    return split
+
+
+def length_of(fields: Mapping[str, str], frames: int) -> RunLength | None:
     """The length of the form's training; None where a field is no number that it may have."""
     names = ("workers", "batch_size", "max_steps", "epochs")
     filled = {name: fields.get(name) or usual_values("train")[name] for name in names}

@@ -1,6 +1,7 @@
 """The form of a job as the body that REST takes, with the same words for what is wrong."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from api.schemas.jobs import JobBody
@@ -12,6 +13,7 @@ from api.schemas.new_jobs import (
 )
 from api.schemas.order_bodies import SimpleField, simple_fields
 from api.web.forms import Form, names
+from api.web.labels import OF_JOBS
 from catalog.errors import InvalidInput
 from query.question.question import Question
 from query.question.wrong_value import checked
@@ -54,7 +56,12 @@ _RESOURCES = (
 
 def further_fields(kind: str) -> list[SimpleField]:
     """The fields of further settings of a kind of job, which the template does not place itself."""
-    return [field for field in simple_fields(_BODIES[kind]) if field.name not in _LAID_OUT[kind]]
+    labels = OF_JOBS[kind]
+    return [
+        replace(field, label=labels.get(field.name, field.label))
+        for field in simple_fields(_BODIES[kind])
+        if field.name not in _LAID_OUT[kind]
+    ]
 
 
 def usual_values(kind: str) -> dict[str, str]:

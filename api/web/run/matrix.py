@@ -126,6 +126,11 @@ def label_tags(report: Mapping[str, Any], tag: str) -> str:
     return ",".join(of_tag.get(tag) or [tag])
 
 
+def class_name(report: Mapping[str, Any], tag: str) -> str:
+    """The name of a report's class; a class that the report lacks stands for itself."""
+    return next((row["class"] for row in report["per_class"] if row.get("tag") == tag), tag)
+
+
 def cell_path(job: str, truth: str, predicted: str) -> str:
     """The page of a cell's frames, by the names or tags of its classes."""
     cell = {"truth": truth, "predicted": predicted}

@@ -16,6 +16,28 @@ _SCORES = (
     ("pixel_accuracy", "pixel accuracy"), ("frames", "frames"),
 )  # fmt: skip
 
+_FIGURES = {
+    "step": "steps done", "max_steps": "steps in all", "epoch": "epochs done",
+    "epochs": "epochs in all", "seconds_left": "seconds left", "frames_seen": "frames trained on",
+    "first_loss": "loss of the first step", "images_per_s": "images a second",
+    "prepared": "frames prepared before", "bad_frames": "frames that could not be read",
+    "skipped_frames": "frames that could not be read", "miou": "mean IoU",
+    "best_miou": "best mean IoU", "best_step": "step of the best mean IoU",
+    "seconds_to_target": "seconds to the mean IoU that is timed",
+    "miou_low": "mean IoU, at least", "miou_high": "mean IoU, at most",
+    "frequency_weighted_iou": "frequency-weighted IoU", "boundary_iou": "boundary IoU",
+    "ece": "calibration error", "uncertainty": "mean uncertainty",
+    "baseline_miou": "mean IoU of always the most frequent class",
+    "baseline_pixel_accuracy": "pixel accuracy of always the most frequent class",
+    "trained_frames": "frames that the model was trained on",
+    "absent_classes": "classes without a pixel", "compared_with": "compared with",
+    "miou_difference": "difference of mean IoU",
+    "miou_difference_low": "difference of mean IoU, at least",
+    "miou_difference_high": "difference of mean IoU, at most",
+    "regressions": "classes that are worse", "improvements": "classes that are better",
+}  # fmt: skip
+"""What people read for the names of metrics; others' names have blanks."""
+
 _OF_REPORT = {
     f"{name}{end}"
     for name in (
@@ -54,7 +76,7 @@ def short_progress(job: JobBody) -> str:
 
 
 def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str]]:
-    """The job's metrics that are one value each, by their names with blanks, a scan's in words.
+    """The job's metrics that are one value each, by their names in words.
 
     Args:
         job: The job.
@@ -63,7 +85,7 @@ def figures_of(job: JobBody, *, has_report: bool = False) -> list[tuple[str, str
     figures = scan_figures(job.metrics) if job.kind == "scan" else []
     left_out = SCANNED if job.kind == "scan" else _OF_REPORT if has_report else ()
     return figures + [
-        (_cut(name.replace("_", " ")), _told(value))
+        (_FIGURES.get(name) or _cut(name.replace("_", " ")), _told(value))
         for name, value in job.metrics.items()
         if not isinstance(value, dict | list) and value not in (None, "") and name not in left_out
     ]

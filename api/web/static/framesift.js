@@ -16,8 +16,33 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (place) event.detail.target = place;
 });
 
-document.addEventListener("htmx:beforeRequest", (event) => {
-  event.detail.elt.closest("form")?.querySelector(".here")?.replaceChildren();
+document.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  const form = detail.elt.closest("form");
+  form?.querySelector(".here")?.replaceChildren();
+  for (const field of form?.querySelectorAll("[aria-invalid]") ?? []) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+  for (const said of form?.querySelectorAll(".of-field") ?? []) said.remove();
+});
+
+// An error of one field of the form stands below that field, too, which is opened and focused.
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  const said = target instanceof Element && target.matches(".here") && target.querySelector("[data-field]");
+  if (!said) return;
+  const fields = [...said.closest("form").querySelectorAll(`[name="${said.dataset.field}"]:not([type=hidden])`)];
+  const field = fields.find((one) => one.value) ?? fields[0];
+  if (!field) return;
+  for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  if (!field.checkVisibility()) return;
+  const below = document.createElement("p");
+  below.className = "problem of-field";
+  below.id = `of-${said.closest("form").elements.kind?.value ?? "form"}-${said.dataset.field}`;
+  below.textContent = said.lastChild.textContent.trim();
+  (field.closest("label") ?? field).after(below);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", below.id);
+  field.focus();
 });
 
 document.addEventListener("htmx:afterRequest", (event) => {
@@ -69,6 +94,33 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "z") document.getElementById("undo")?.click();
 });
 
+// The last marks of this tab stay there to be undone, on each page that marks, until something else is marked.
+const MARKED = `framesift.marked.${document.body.dataset.user}`;
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  if (target.id !== "marked") return;
+  try {
+    if (target.querySelector("#undo")) sessionStorage.setItem(MARKED, target.innerHTML);
+    else sessionStorage.removeItem(MARKED);
+  } catch { // they are too many, or the browser keeps nothing: the page alone has them
+  }
+});
+
+function lastMarks() {
+  try {
+    return sessionStorage.getItem(MARKED);
+  } catch {
+    return null;
+  }
+}
+
+const marked = document.getElementById("marked");
+const last = marked && lastMarks();
+if (last) {
+  marked.innerHTML = last;
+  marked.querySelector(".done").prepend("Last: ");
+  htmx.process(marked);
+}
+
 // <button data-another>: one more tag to mark frames with, until they are marked.
 const another = document.querySelector("[data-another]");
 if (another) another.hidden = false;
@@ -116,4 +168,16 @@ document.addEventListener("click", async (event) => {
   const before = button.textContent;
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = before; }, 1200);
+});
+
+// <input data-narrows="ID">: of that list, the items that have what is typed, and those that are ticked.
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-narrows]")) return;
+  const text = target.value.trim().toLowerCase();
+  for (const item of document.getElementById(target.dataset.narrows).children) {
+    item.hidden = !item.textContent.toLowerCase().includes(text) && !item.querySelector(":checked");
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("[data-narrows]")) event.preventDefault(); // it sends no form
 });

@@ -5,6 +5,7 @@ const ALIKE = [
   "kind", "dataset", "split", "model", "backend", "workers", "ranks", "height", "width",
   "epochs", "max_steps", "batch_size",
 ];
+const [PREFLIGHT] = document.querySelectorAll("[name=kind][value=preflight]"); // it reads no split
 const plans = new Map(); // several forms have one dataset: its plan is asked for once
 
 async function part(path) {
@@ -41,7 +42,20 @@ async function estimate(form) {
   try {
     text = await part(`/new-job/estimate?${query}`);
   } catch { /* the server is away */ }
-  if (form.dataset.estimated === query) form.querySelector(".estimate").innerHTML = text;
+  if (form.dataset.estimated !== query) return;
+  form.querySelector(".estimate").innerHTML = text;
+  for (const { dataset, value } of form.querySelectorAll("[data-default]")) standFor(form, dataset.default, value);
+}
+
+// What an empty field stands for follows the form's other fields; an example behind it stays.
+function standFor(form, name, value) {
+  for (const field of form.querySelectorAll(`[name="${name}"]`)) {
+    if (field.options?.[0]?.value === "") field.options[0].textContent = `default: ${value}`;
+    else if (field.placeholder?.startsWith("default: ")) {
+      const example = field.placeholder.indexOf("; such as ");
+      field.placeholder = `default: ${value}${example < 0 ? "" : field.placeholder.slice(example)}`;
+    }
+  }
 }
 
 function chosen(select) {
@@ -57,6 +71,10 @@ for (const select of document.querySelectorAll("[data-planned]")) {
     else if (ALIKE.includes(target.name)) estimate(select.form);
   });
 }
+
+PREFLIGHT?.form.addEventListener("change", ({ target }) => {
+  if (ALIKE.includes(target.name)) estimate(PREFLIGHT.form);
+});
 
 for (const { form } of document.querySelectorAll("form:has([data-frames]) [name=kind]")) {
   estimate(form);

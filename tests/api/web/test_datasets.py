@@ -75,13 +75,28 @@ def test_targets_stand_beside_what_was_achieved(browser: TestClient) -> None:
     made = browser.post("/new-dataset", data=covered, headers=HERE)
     assert made.status_code == 303, made.text
     page = shown(browser, "/datasets/covered")
-    assert re.search(r"Not met: bicycle: short by [\d,]+ of 9,999 frames", page)
-    assert re.search(r'aria-label="bicycle: \d+ frames, target 9,999, [\d,]+ too few', page)
+    assert re.search(r"Not met: Bicycle: short by [\d,]+ of 9,999 frames", page)
+    assert re.search(r'aria-label="Bicycle: \d+ frames, target 9,999, [\d,]+ too few', page)
     sampled = {"asked": "", "name": "sampled", "method": "sample", "frames": ["6", ""],
-               "stratify": "camera,car:0,1000", "allocation": "equal"}  # fmt: skip
+               "stratify": "camera,car:0,1000", "allocation": "equal",
+               "split": "train=0.5,validation=0.5", "split_by": "frame", "allow_leakage": "1",
+               "stratify_splits": "car:1000,bicycle"}  # fmt: skip
     made = browser.post("/new-dataset", data=sampled, headers=HERE)
     assert made.status_code == 303, made.text
-    assert 'aria-label="frames: 6 frames, target 6, met"' in shown(browser, "/datasets/sampled")
+    page = shown(browser, "/datasets/sampled")
+    assert 'aria-label="frames: 6 frames, target 6, met"' in page
+    assert "<bdi>front_center, Car: 1,000 pixels or more</bdi>" in page
+    assert "<td>Car: 1,000 pixels or more, Bicycle: there</td>" in page
+    bins = ASKED | {"asked": "", "name": "bins", "method": "match", "frames": "8",
+                    "targets": '{"car:1000,5000": {"1000:5000": 0.5, "5000:": 0.5}}'}  # fmt: skip
+    assert browser.post("/new-dataset", data=bins, headers=HERE).status_code == 303
+    page = shown(browser, "/datasets/bins")
+    assert "<h3>Car [pixels]</h3>" in page
+    assert "Not met: Car, 1,000 to 4,999 pixels: wants 4 frames and gets 0" in page
+    assert "it stands in for what is missing of 1,000 to 4,999 pixels</p>" in page
+    assert "percentage points off a target; 50.0 % of the frames are others" in page
+    for raw in ("1000:", "total variation", "Jensen"):
+        assert raw not in page.replace("camera,car:0,1000", "")
 
 
 def test_what_is_missed_most_is_shown_first(browser: TestClient, shared_home: Path) -> None:
@@ -114,7 +129,8 @@ def test_what_is_missed_most_is_shown_first(browser: TestClient, shared_home: Pa
     assert len(lines) == 11
     assert more
     assert lines[10].startswith(f"not met: {more[1]} more")
-    assert [line[9:] for line in lines[:10]] == re.findall(r"Not met: (.*?)</p>", told)
+    said_so = [line[9:].replace("camera *:", "camera all others:") for line in lines[:10]]
+    assert said_so == re.findall(r"Not met: (.*?)</p>", told)
 
 
 def test_gaps_lead_to_frames_and_to_a_new_version(browser: TestClient) -> None:
@@ -135,6 +151,8 @@ def test_gaps_lead_to_frames_and_to_a_new_version(browser: TestClient) -> None:
     assert 'href="/datasets/small%402/diff?other=small%401"' in page
     assert 'href="/datasets/small%401">small@1</a> </dd>' in page
     diff = shown(browser, "/datasets/small@1/diff?other=small@2")
+    assert "lie elsewhere than before; the largest difference is" in diff
+    assert "jensen shannon" not in diff
     added = re.search(r'id="added">(\d+)<', diff)
     assert added
     assert int(added[1]) > 0

@@ -194,8 +194,8 @@ def test_a_form_says_splits_defaults_and_earlier_rates(browser: TestClient) -> N
     """The usual values are numbers and names; a pass takes what it would have taken before."""
     form = shown(browser, "/new-job")
     assert "the usual" not in form
-    assert 'name="height" inputmode="numeric" placeholder="152"' in form
-    assert re.search(r'name="precision">\s*<option value="">auto</option>', form)
+    assert 'name="height" inputmode="numeric" placeholder="default: 152"' in form
+    assert re.search(r'name="precision">\s*<option value="">default: auto</option>', form)
     for backend in ("local", "slurm", "lsf"):
         assert f"<option>{backend}</option>" in form or f"<option selected>{backend}" in form
     plan = shown(browser, "/new-job/plan?dataset=city")

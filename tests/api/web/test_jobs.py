@@ -170,6 +170,7 @@ def test_a_cell_of_the_confusion_matrix_leads_to_its_frames(browser: TestClient)
     assert "<strong>3</strong> of 3</span>" in last
     assert re.findall(r'id="found-previous"[^>]* href="([^"]*)"', last) == [second]
     assert 'id="found-next"' not in last
+    assert "Back to <bdi>Car</bdi> taken for <bdi>Sky</bdi></a>" in last
     assert f'href="{escape(path.replace("Car", "car").replace("Sky", "sky"))}"' in last
     none = unescape(first).replace("predicted=sky", "predicted=car")
     assert "This frame is none of them" in shown(browser, none)
@@ -300,7 +301,7 @@ def test_the_form_plans_and_begins_a_job(browser: TestClient) -> None:
     assert "no dataset" in shown(browser, "/new-job/plan?dataset=none")
     wrong = {"kind": "train", "dataset": "city", "workers": "none"}
     refused = browser.post("/new-job", data=wrong, headers=HERE)
-    assert (refused.status_code, "workers" in refused.text) == (400, True)
+    assert (refused.status_code, "Workers: got" in refused.text) == (400, True)
     elsewhere = browser.post("/new-job", data=wrong, headers={"Sec-Fetch-Site": "cross-site"})
     assert elsewhere.status_code == 403
     asked = {"kind": "train", "dataset": "nope", "max_steps": "1"}
@@ -318,7 +319,10 @@ def test_the_form_asks_machines_and_saves_a_question(browser: TestClient) -> Non
     assert (refused.status_code, "expected NAME=VALUE" in refused.text) == (400, True)
     asked["options"] = ""
     refused = browser.post("/new-job/dry-run", data=asked, headers=HERE)
-    assert (refused.status_code, "wall minutes 5: backend local" in refused.text) == (400, True)
+    assert (refused.status_code, "Ends after [minutes] 5: backend local" in refused.text) == (
+        400,
+        True,
+    )
     dry = browser.post("/new-job/dry-run", data=asked | {"wall_minutes": ""}, headers=HERE)
     assert dry.status_code == 200, dry.text
     assert "training" in dry.text

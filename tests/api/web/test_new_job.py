@@ -106,6 +106,31 @@ def test_the_newest_are_offered_and_others_searched(browser: TestClient) -> None
         assert "<option" not in browser.get(f"/new-job/datasets?holding={pattern}").text
 
 
+def test_datasets_and_scores_of_a_new_dataset_are_searched(browser: TestClient) -> None:
+    """A hundred are proposed at first, then those that have what is typed, in whatever case."""
+    form = browser.get("/new-dataset").text
+    lists = re.findall(r'<datalist id="([\w-]+)">(.*?)</datalist>', form)
+    numbers = {name: text.count("<option") for name, text in lists}
+    assert (numbers["datasets-like"], numbers["datasets-apart"]) == (100, 100)
+    assert form.count('hx-get="/new-dataset/datasets" hx-target="#datasets-') == 2
+    assert [name for name in ("like", "disjoint_from", "tag") if f'name="{name}"' not in form] == []
+    assert 'name="tag" placeholder="model_uncertainty" list="scores"' in form
+
+    def options(path: str) -> list[str]:
+        return re.findall(r'<option value="([^"]*)"', browser.get(path).text)
+
+    assert options("/new-dataset/datasets?like=CITY") == ["city@2", "city@1"]
+    assert options("/new-dataset/datasets?like=city@1") == ["city@2", "city@1"]
+    several = options("/new-dataset/datasets?disjoint_from=night-3@1,%20CITY")
+    assert several == ["night-3@1,city@2", "night-3@1,city@1"]
+    assert options("/new-dataset/datasets?like=none-such") == []
+    scores = options("/new-dataset/scores")
+    assert {"car", "speed"} & {*scores} == {"car"}
+    assert {"camera", "scene", "fkey"}.isdisjoint(scores)
+    assert "bicycle" in options("/new-dataset/scores?tag=BICY")
+    assert "car" not in options("/new-dataset/scores?tag=BICY")
+
+
 def test_without_scripts_a_name_is_typed(browser: TestClient) -> None:
     """In each place with a longer list than it shows: it goes before what the list has."""
     form = browser.get("/new-job").text
@@ -169,7 +194,7 @@ def test_onnx_files_of_programs_are_offered(catalogued: Path, tmp_path: Path) ->
         assert "expected NAME=VALUE, such as scale=1/255" in refused.text
         asked["onnx"] = "sclae=1/255"
         refused = client.post("/new-job/dry-run", data=asked, headers=HERE)
-        assert (refused.status_code, "onnx &#39;sclae&#39;" in refused.text) == (400, True)
+        assert (refused.status_code, "does not say &#39;sclae&#39;" in refused.text) == (400, True)
     body = new_job(Form([*(asked | {"onnx": "scale=1/255,channels=bgr"}).items()]))
     assert body.order() == Validation(
         dataset="city", model="mine", onnx={"scale": "1/255", "channels": "bgr"}
@@ -249,11 +274,11 @@ def test_an_empty_field_says_what_the_job_then_has(browser: TestClient, kind: st
     fields = [one for one in re.findall(r"<input [^>]*>", folded) if "checkbox" not in one]
     assert len(fields) > 8
     assert [one for one in fields if not re.search(r'(value|placeholder)="[^"]', one)] == []
-    assert 'name="wall_minutes" inputmode="numeric" placeholder="no limit but' in folded
+    assert 'name="wall_minutes" inputmode="numeric" placeholder="default: none (local' in folded
     # An example is no promise of others, nor one of a backend that takes none.
-    assert ('placeholder="none, or mirror"' in folded) is (kind == "validate")
+    assert ('placeholder="default: none, or mirror"' in folded) is (kind == "validate")
     assert "such as mirror" not in folded
-    assert 'name="options" placeholder="none"' in folded
+    assert 'name="options" placeholder="default: none (local has no such setting)"' in folded
     assert "as that backend has them: of Slurm, partition=gpu" in folded
 
 

@@ -79,6 +79,8 @@ def pages_of(large: LargeHome) -> dict[str, list[str]]:
         "/steps": ["/steps?field=min.more_7&values=1,10,100,1000,10000"],
         "/frames/{fkey:path}": [path + one for path, one in product(frames[:3], questions[:2])],
         "/new-dataset": [f"/new-dataset{one}" for one in questions[:3]],
+        "/new-dataset/datasets": ["/new-dataset/datasets?like=MANY"],
+        "/new-dataset/scores": ["/new-dataset/scores", "/new-dataset/scores?tag=MORE_1"],
         "/datasets": ["/datasets", "/datasets?holding=many", "/datasets?holding=nnn"],
         "/datasets/{name}": [f"/datasets/{name}" for name in datasets],
         "/datasets/{name}/gaps": [f"/datasets/{name}/gaps?at_least=50" for name in datasets[:2]],
@@ -122,6 +124,7 @@ PARTS = {
     "/facets", "/drag", "/steps", "/gallery", "/map", "/values", "/overlays", "/jobs/{name}/part",
     "/jobs/{name}/output", "/jobs/{name}/frames", "/datasets/{name}/gaps", "/new-job/plan",
     "/new-job/datasets", "/new-job/models", "/new-job/trained", "/new-job/estimate",
+    "/new-dataset/datasets", "/new-dataset/scores",
 }  # fmt: skip
 """Routes that scripts ask."""
 
@@ -185,6 +188,11 @@ def test_ten_thousand_datasets_are_searched(browser: TestClient, large: LargeHom
         ("/new-job/datasets?holding=MANY-{}", r'<option value="many-(\d+)'),
         ("/datasets?holding=MANY-{}", r'<a href="/datasets/many-(\d+)'),
         ("/new-job/models?holding=TRAINED-{}", r'<option value="trained-(\d+)'),
+        ("/new-dataset/datasets?like=MANY-{}", r'<option value="many-(\d+)'),
+        (
+            "/new-dataset/datasets?disjoint_from=city%401,MANY-{}",
+            r'<option value="city@1,many-(\d+)',
+        ),
         ("/new-job/trained?compare=TRAINED-{}", r'<option value="trained-(\d+)'),
         ("/jobs?holding=TRAINED-{}", r'name="job" value="trained-(\d+)'),
     ):

@@ -75,6 +75,58 @@ def test_a_problem_is_a_page_in_plain_words(
     assert document.json()["title"] in kinds
 
 
+_OF_CHROMIUM = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/v1/jobs/none", 404, "no job named 'none'"),
+        ("/v1/nothing", 404, "/v1/nothing: this server has no such path"),
+        ("/v1/jobs?limit=x", 422, "The address (limit): got 'x', expected a whole number"),
+        ("/v1/sql", 405, "The address takes what programs send, and is no page."),
+    ],
+)
+def test_rests_problem_is_a_page_where_a_browser_opens_it(
+    browser: TestClient, path: str, status: int, said: str
+) -> None:
+    """And a document to programs, whatever they take, and to a page's scripts."""
+    opened = {"Accept": _OF_CHROMIUM, "Sec-Fetch-Mode": "navigate"}
+    answer = browser.get(path, headers=opened)
+    main = unescape(answer.text).partition("<main")[2]
+    assert (answer.status_code, answer.headers["content-type"], answer.headers["vary"]) == (
+        status, "text/html; charset=utf-8", "Accept, Accept-Encoding",
+    )  # fmt: skip
+    assert said in main
+    assert 'class="button quiet" href="/">Find</a>' in main
+    for headers in (
+        {"Accept": "*/*"}, {"Accept": "application/json"}, {"Accept": ""},
+        {"Accept": "application/json, text/html"}, {"Accept": "*/*, text/html;q=0.1"},
+        opened | {"Sec-Fetch-Mode": "cors"},
+    ):  # fmt: skip
+        document = browser.get(path, headers=headers)
+        assert document.headers["content-type"] == "application/problem+json", headers
+        assert document.json()["status"] == status
+    posted = browser.post("/v1/jobs", json={}, headers=opened)
+    assert posted.headers["content-type"] == "application/problem+json"
+    assert browser.get("/v1/jobs", headers=opened).headers["content-type"] == "application/json"
+
+
+def test_rests_401_leads_to_no_login(shared_home: Path) -> None:
+    """A session would not count there: the page says so."""
+    app = create_app(Settings(home=shared_home, cache=None), authenticates=True)
+    with TestClient(app, follow_redirects=False) as client:
+        answer = client.get("/v1/jobs", headers={"Accept": _OF_CHROMIUM})
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert "<h1>This address is for programs</h1>" in answer.text
+        assert "It takes a token that a program sends" in unescape(answer.text)
+        assert client.get("/jobs", headers={"Accept": _OF_CHROMIUM}).status_code == 303
+        plain = client.get("/v1/jobs")
+        assert plain.headers["content-type"] == "application/problem+json"
+
+
 def test_a_way_back_leads_to_no_other_server(browser: TestClient) -> None:
     """Whatever page led here; the list that the path is of stands there."""
     for referer in ("http://elsewhere/jobs", "http://testserver//elsewhere/x", "nonsense", ""):
@@ -207,7 +259,7 @@ def test_times_of_frames_are_of_the_readers_zone_or_say_utc(browser: TestClient)
     fkeys = re.findall(r'href="/frames/([^"?]+)', browser.get("/gallery").text)[:2]
     for fkey, day in zip(fkeys, ("2026-11-21", "2026-11-23"), strict=True):
         marks = {"fkey": fkey, "tag": "seen_at", "value": f"{day} 14:08:18"}
-        assert browser.post("/marks", data=marks, headers=HERE).status_code == 303
+        assert browser.post("/marks", data=marks, headers=HERE).status_code == 200
     page = browser.get(f"/frames/{fkeys[0]}").text
     assert f"<bdi>{moment('2026-11-21T14:08:18Z')}</bdi>" in page
     assert re.search(r'>mtime</th><td><time datetime="\d{4}-\d\d-\d\dT[\d:]+Z"', page)

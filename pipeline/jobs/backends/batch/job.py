@@ -50,11 +50,11 @@ class BatchJob:
     @property
     def cores(self) -> int:
         """Cores of each rank."""
-        return self.request.resources.cores or 1
+        return self.request.resources.cores_of_rank
 
     def ranks_per_node(self, stage: Stage) -> int:
         """Ranks of a stage on each node; the last may have fewer."""
-        return min(self.request.resources.ranks_per_node or stage.ranks, stage.ranks)
+        return self.request.resources.ranks_on_node(stage.ranks)
 
     def ranks_of_task(self, stage: Stage) -> str:
         """Ranks of a task, one on each node, as training.slurm_ranks is told of them."""

@@ -36,7 +36,7 @@ class KubernetesJob:
 
     def ranks_per_pod(self, stage: Stage) -> int:
         """Ranks of a stage in each pod; the last may have fewer."""
-        return min(self.request.resources.ranks_per_node or stage.ranks, stage.ranks)
+        return self.request.resources.ranks_on_node(stage.ranks)
 
     def pods(self, stage: Stage) -> int:
         """Pods of each command of a stage."""
