@@ -118,7 +118,7 @@ def result(piece: Piece) -> ShardResult:
         shown.add(row, miou, unsure, lambda row=row: FramePictures(row, b"i", b"t", b"p", b"e"))  # type: ignore[misc]
     of_frames, pictures = FrameCells.of(cells), shown.pictures()
     small = SmallCopies.of([b"copy of " + frame.fkey.encode() for frame in frames])
-    return ShardResult(ABOUT, metrics, frames, of_frames, 1, 2, skipped, pictures, small)
+    return ShardResult(ABOUT, metrics, frames, of_frames, 1, 2, skipped, pictures, small=small)
 
 
 def test_pieces_are_put_together_as_one_worker_writes_the_shard(tmp_path: Path) -> None:
