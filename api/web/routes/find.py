@@ -30,6 +30,11 @@ router = Router(api=Api.WEB, include_in_schema=False)
 _FRAMES = 48
 """Frames of a page of the gallery."""
 
+_LONGEST_QUESTION = 400
+"""Characters of a question whose first frames stand in its page, each with the question in its
+link; those of a longer one are asked for behind it.
+"""
+
 _CELLS = 40
 """Cells along each side of the map."""
 
@@ -58,8 +63,9 @@ def get_find(request: Request, session: CurrentSession) -> Response:
     is_empty = context["report"].frames == 0 and not search.pairs
     context["saved"] = session.saved_questions.list()[:_SAVED] if not search.pairs else []
     context["steps"] = first_steps(session) if is_empty else None
-    with suppress(FramesiftError):  # the gallery is asked for, and says what is wrong
-        context |= _gallery(session, search, None)
+    if len(search.url) <= _LONGEST_QUESTION:
+        with suppress(FramesiftError):  # the gallery is asked for, and says what is wrong
+            context |= _gallery(session, search, None)
     return page(request, "find.html", context | {"of_families": of_families})
 
 
