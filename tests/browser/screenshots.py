@@ -26,9 +26,11 @@ PAGES = {
     "find": "/?min.car=1000&min.bicycle=1",
     "frame": "/frames/local:a2d2:camera_lidar_semantic/20260418_100155/camera/cam_front_center/"
     "20260418100155_camera_frontcenter_000000155.png",
+    "gallery": "/gallery?min.car=1000",
     "questions": "/questions",
     "datasets": "/datasets",
     "dataset": "/datasets/balanced",
+    "gaps": "/datasets/balanced/gaps",
     "new_dataset": "/new-dataset?min.car=1000",
     "diff": "/datasets/city@1/diff?other=city@2",
     "jobs": "/jobs?job=first&job=broken",

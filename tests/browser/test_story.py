@@ -1,6 +1,7 @@
 """The whole story in a browser: range, dataset, training, validation, confusion matrix, frames."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -201,7 +202,40 @@ def test_every_page_is_accessible_and_fits(catalogued: Path, tmp_path: Path, tab
             tab.wait_for_load_state("networkidle")
             unfold(tab)
             faults[path] = faults_of_looks(tab)
+        for name in pages_of_forms(tab, url):
+            faults[name] = faults_of_looks(tab)
         assert {path: found for path, found in faults.items() if found} == {}
         tab.goto(f"{url}/datasets")
         tab.keyboard.press("Tab")
         expect(tab.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+def pages_of_forms(tab: Page, url: str) -> Iterator[str]:
+    """Show the pages that answer forms sent without scripts, and an error below its field."""
+    tab.goto(url)
+    tab.locator(".gallery input[name=fkey]").first.check()
+    sent_plainly(tab, "#marks")
+    expect(tab.get_by_role("heading", name="Marked")).to_be_visible()
+    yield "marked"
+    sent_plainly(tab, "form[action='/marks/undo']")
+    expect(tab.get_by_role("heading", name="Undone")).to_be_visible()
+    yield "undone"
+    tab.goto(f"{url}/new-job?dataset=city")
+    sent_plainly(tab, "form:has([formaction='/new-job/dry-run'])", "/new-job/dry-run")
+    expect(tab.get_by_role("heading", name="What would be submitted")).to_be_visible()
+    yield "dry run"
+    tab.goto(f"{url}/new-job?dataset=city")
+    form = tab.locator("form:has([name=max_steps])").first
+    form.evaluate("form => { form.noValidate = true; }")
+    form.locator("[name=max_steps]").evaluate("field => { field.value = '-5'; }")
+    form.get_by_role("button", name="What would be submitted").click()
+    expect(form.locator(".of-field")).to_be_visible()
+    yield "an error of a field"
+
+
+def sent_plainly(tab: Page, form: str, action: str = "") -> None:
+    """Send the first such form as a browser without scripts does."""
+    tab.locator(form).first.evaluate(
+        "(form, action) => { if (action) form.action = action; form.submit(); }", action
+    )
+    tab.wait_for_load_state("networkidle")

@@ -74,7 +74,7 @@ def test_a_reason_names_values_in_words() -> None:
 def test_metrics_have_the_names_that_people_read() -> None:
     """A program's own have blanks."""
     metrics = {"baseline_miou": 0.25, "trained_frames": 3, "my_own_score": 0.5, "weakest": []}
-    job = JobBody.model_construct(metrics=metrics, created=now())
+    job = JobBody.model_construct(kind="train", metrics=metrics, created=now())
     assert figures_of(job) == [
         ("mean IoU of always the most frequent class", "0.25"),
         ("frames that the model was trained on", "3"), ("my own score", "0.5"),
