@@ -29,8 +29,8 @@ _COLUMNS = (
 
 PORTION_ROWS = 20_480
 """Frames of a portion, more or less: with 38 classes 12 MB, and DuckDB takes six times as much to
-join and sort them. A dataset of 1,000,000 frames then takes 0.5 GB; with 32,768 it takes 50 MB
-more and a twentieth less CPU, with four times as many 0.25 GB more and a tenth less.
+join and sort them. A dataset of 1,000,000 frames then takes 0.46 GB; with 32,768 it takes 50 MB
+more and a twentieth less CPU.
 """
 
 _SAMPLED = 256
