@@ -153,6 +153,28 @@ def test_a_comparison_is_drawn_with_its_intervals(home: Path) -> None:
     assert bar.ends == pytest.approx((0, 75))
 
 
+def test_a_validation_that_compares_shows_its_own_scores_once(
+    home: Path, browser: TestClient
+) -> None:
+    """Above and below the differences, which have the other model's."""
+    file = JobPaths(home / "jobs" / "v-second").report / "report.json"
+    before = file.read_text()
+    row = {"score": "car", "value": 0.8125, "other": 0.25, "interval": [0.5, 0.6], "verdict": ""}
+    compared = {"model": {"name": "before"}, "scores": [row]}
+    file.write_text(json.dumps(json.loads(before) | {"comparison": compared}))
+    try:
+        page = shown(browser, "/jobs/v-second")
+    finally:
+        file.write_text(before)
+    (differences,) = re.findall(r'aria-label="Differences of scores".*?</table>', page, re.DOTALL)
+    assert re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', differences)[1:] == [
+        "difference", "before",
+    ]  # fmt: skip
+    assert "+0.562" in differences
+    assert "0.250" in differences
+    assert "0.812" not in differences
+
+
 def test_a_validations_report_is_a_link(browser: TestClient) -> None:
     """Where its file is; each figure of it stands once on the page."""
     link = 'href="/jobs/v-second/files/report.html">The whole report'
