@@ -183,6 +183,30 @@ def test_curves_are_read_and_zoomed(
         lines = tab.get_by_role("group", name="loss by step").locator(".legend th")
         expect(lines).to_have_text(["step", "first", "broken"])
 
+        # Steps are told to the last digit; what a finger read stays when it is lifted.
+        steps = [12_341, 12_345, 12_349]
+        plots = [
+            {"name": "loss", "runs": [{"job": "first", "steps": steps, "values": [3, 2, 1]}]},
+            {"name": "mean IoU", "runs": [{"job": "first", "steps": [12_349], "values": [0.5]}]},
+        ]
+        hand = chromium.new_context(has_touch=True, viewport={"width": 390, "height": 844})
+        phone = hand.new_page()
+        curves = {"plots": plots, "running": False}
+        phone.route("**/curves?*", lambda route: route.fulfill(json=curves))
+        phone.goto(f"{url}/jobs/first")
+        expect(phone.locator("#charts figcaption").first).to_contain_text(
+            "1 at step 12,349, between 1 and 3 since step 12,341"
+        )
+        touched = phone.get_by_role("group", name="loss by step")
+        axis = touched.locator("svg.chart text[text-anchor=middle]").all_text_contents()
+        assert len(axis) == len(set(axis))
+        touched.scroll_into_view_if_needed()
+        picture = touched.locator("svg.chart").bounding_box()
+        assert picture is not None
+        phone.touchscreen.tap(picture["x"] + 62 + (picture["width"] - 74) / 2, picture["y"] + 90)
+        expect(touched.locator(".legend td")).to_have_text(["12,345", "2"])
+        hand.close()
+
         plain = chromium.new_context(java_script_enabled=False)
         without = plain.new_page()
         without.goto(f"{url}/jobs/first")

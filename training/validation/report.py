@@ -238,7 +238,7 @@ def _warnings(model: str, frames: int, shards: Sequence[StoredShard]) -> list[st
     warnings = []
     if trained is None:
         warnings.append(
-            f"{model} has no list of the frames that it was trained on (trained_frames.parquet): "
+            f"{model} has no list of the frames that it was trained on: "
             "nobody knows how many of these frames it remembers"
         )
     elif trained:

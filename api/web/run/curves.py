@@ -101,9 +101,17 @@ def _run(job: str, curve: Curve) -> dict[str, Any]:
 
 
 def _thinned(points: list[tuple[int, float]], most: int) -> list[tuple[int, float]]:
-    """Points at equal distances, and the last one."""
-    every = -(-len(points) // most)
-    return points if every == 1 else [*points[:-1:every], points[-1]]
+    """The first and the last of many points, and of each stretch its least and its greatest."""
+    if len(points) <= most:
+        return points
+    length = -(-2 * len(points) // most)
+    stretches = (points[begin : begin + length] for begin in range(0, len(points), length))
+    ends = [sorted((min(stretch, key=_value), max(stretch, key=_value))) for stretch in stretches]
+    return [*dict.fromkeys([points[0], *(point for pair in ends for point in pair), points[-1]])]
+
+
+def _value(point: tuple[int, float]) -> float:
+    return point[1]
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:

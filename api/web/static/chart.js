@@ -8,6 +8,8 @@ const NEAR = 14; // pixels between steps from which on each has a dot
 const DASHES = ["", "8 4", "2 3", "12 3 2 3", "5 2", "1 4"];
 
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 3 }); // of steps, which have no size
+const toldStep = (step) => (step === null || step === undefined ? "–" : whole.format(step));
 const told = (value) => (value === null || value === undefined ? "–" : short.format(value));
 
 function drawing(name, attributes = {}, parts = []) {
@@ -17,9 +19,9 @@ function drawing(name, attributes = {}, parts = []) {
   return element;
 }
 
-// Round numbers between two others: 1, 2 or 5 times a power of ten apart.
-function ticks(low, high, most) {
-  const least = (high - low) / most;
+// Round numbers between two others: 1, 2 or 5 times a power of ten apart, and no nearer than said.
+function ticks(low, high, most, nearest = 0) {
+  const least = Math.max((high - low) / most, nearest);
   const power = 10 ** Math.floor(Math.log10(least));
   const apart = [1, 2, 5, 10].find((times) => times * power >= least) * power;
   const first = Math.ceil(low / apart);
@@ -34,6 +36,12 @@ function sample(number) {
 }
 
 const dashes = (number) => DASHES[number % DASHES.length];
+
+// The least and the greatest of some numbers; of none, 0.
+function ends(values) {
+  const [min, max] = values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  return values.length ? { min, max } : { min: 0, max: 0 };
+}
 
 // Ends of a range that is not empty.
 const apart = (low, high, by) => (low < high ? [low, high] : [low - by, high + by]);
@@ -61,7 +69,9 @@ class Chart {
     this.picture = drawing("svg", { class: "chart", height: HEIGHT, "aria-hidden": "true" });
     area.append(this.picture, this.legend);
     this.picture.addEventListener("pointermove", (event) => this.#moved(event));
-    this.picture.addEventListener("pointerleave", () => { if (!this.drag) this.on.read(null); });
+    this.picture.addEventListener("pointerleave", (event) => {
+      if (!this.drag && event.pointerType === "mouse") this.on.read(null); // a finger's values stay
+    });
     this.picture.addEventListener("pointerdown", (event) => this.#pressed(event));
     this.picture.addEventListener("pointerup", (event) => this.#released(event));
     this.picture.addEventListener("pointercancel", () => this.#select(null));
@@ -69,15 +79,14 @@ class Chart {
     area.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // runs: of each, its steps, rising, and its values.
-  show(runs) {
+  // runs: of each, its steps, rising, and its values. ends: of the steps of all plots.
+  show(runs, ends) {
     const zoomed = this.range && (this.range.min > this.ends.min || this.range.max < this.ends.max);
     this.runs = runs.map(({ steps, values }) => steps
       .map((step, number) => [step, values[number]])
       .filter(([, value]) => Number.isFinite(value)));
     this.steps = [...new Set(this.runs.flatMap((run) => run.map(([step]) => step)))].sort((a, b) => a - b);
-    if (!this.steps.length) return;
-    this.ends = { min: this.steps[0], max: this.steps.at(-1) };
+    this.ends = ends;
     if (!zoomed) this.range = this.ends;
     this.draw();
   }
@@ -95,7 +104,8 @@ class Chart {
     if (!this.ends) return;
     this.at = step === null ? null : this.#nearest(step);
     const points = this.runs.map((run) => this.#last(run));
-    [this.at, ...points.map((point) => point?.[1])].forEach((value, number) => { this.values[number].textContent = told(value); });
+    const texts = [toldStep(this.at), ...points.map((point) => told(point?.[1]))];
+    texts.forEach((text, number) => { this.values[number].textContent = text; });
     this.pointer.replaceChildren();
     if (this.at === null || this.at < this.range.min || this.at > this.range.max) return;
     const x = this.#x(this.at);
@@ -115,9 +125,8 @@ class Chart {
     this.width = Math.max(this.area.clientWidth, 160);
     this.picture.setAttribute("width", this.width);
     const shown = this.runs.map((run) => this.#around(run));
-    const values = shown.flat().map(([, value]) => value);
-    const most = Math.max(...values.map(Math.abs));
-    const [low, high] = apart(Math.min(...values), Math.max(...values), most / 10 || 1);
+    const { min, max } = ends(shown.flat().map(([, value]) => value));
+    const [low, high] = apart(min, max, Math.max(Math.abs(min), Math.abs(max)) / 10 || 1);
     this.rise = { min: low - (high - low) / 20, max: high + (high - low) / 20 };
     this.pointer = drawing("g");
     this.selected = drawing("rect", { class: "selected", y: MARGIN.top, height: HEIGHT - MARGIN.top - MARGIN.bottom, width: 0 });
@@ -128,11 +137,11 @@ class Chart {
   #grid() {
     const { left, right, top, bottom } = MARGIN;
     const [first, last] = apart(this.range.min, this.range.max, 0.5);
-    const across = ticks(first, last, Math.max(this.width / 90, 2)).flatMap((step) => {
+    const across = ticks(first, last, Math.max(this.width / 90, 2), 1).flatMap((step) => {
       const x = this.#x(step);
       return [
         drawing("line", { class: "grid", x1: x, x2: x, y1: top, y2: HEIGHT - bottom }),
-        drawing("text", { x, y: HEIGHT - 6, "text-anchor": "middle" }, [told(step)]),
+        drawing("text", { x, y: HEIGHT - 6, "text-anchor": "middle" }, [toldStep(step)]),
       ];
     });
     const up = ticks(this.rise.min, this.rise.max, 5).flatMap((value) => {
@@ -202,6 +211,7 @@ class Chart {
   #pressed(event) {
     if (event.button !== 0) return;
     this.drag = event;
+    this.on.read(this.#step(event)); // a tap moves nothing
     this.picture.setPointerCapture(event.pointerId);
   }
 

@@ -18,9 +18,9 @@ const together = {
 
 function sentence(run) {
   const { steps, values } = run;
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  return `${several ? `${run.job}: ` : ""}${told(values.at(-1))} at step ${told(steps.at(-1))}, `
-    + `between ${told(low)} and ${told(high)} since step ${told(steps[0])}`;
+  const { min, max } = ends(values);
+  return `${several ? `${run.job}: ` : ""}${told(values.at(-1))} at step ${toldStep(steps.at(-1))}, `
+    + `between ${told(min)} and ${told(max)} since step ${toldStep(steps[0])}`;
 }
 
 function caption(plot, figure) {
@@ -49,7 +49,7 @@ function figureOf(plot) {
 }
 
 function zoom(factor) {
-  for (const { chart } of drawn.filter(({ chart: one }) => one.ends)) {
+  for (const { chart } of drawn) {
     const { min, max } = chart.range;
     const middle = chart.at ?? (min + max) / 2;
     chart.zoom(factor === 0 ? chart.ends : {
@@ -68,8 +68,9 @@ function draw() {
     document.getElementById("job")?.classList.toggle("plotted", plots.length > 0);
     drawn = plots.map(figureOf);
   }
+  const steps = ends(plots.flatMap((plot) => plot.runs.flatMap((run) => [run.steps[0], run.steps.at(-1)])));
   plots.forEach((plot, number) => {
-    drawn[number].chart.show(plot.runs);
+    drawn[number].chart.show(plot.runs, steps);
     caption(plot, drawn[number].figure);
   });
   shape = now;

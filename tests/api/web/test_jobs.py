@@ -16,7 +16,7 @@ from api.app import create_app
 from api.services.jobs.confused_frames import confused_frames
 from api.services.session import Session
 from api.settings import Settings
-from api.web.run.curves import curves_of, plots_of
+from api.web.run.curves import Curve, curves_of, plots_of
 from catalog.errors import UnknownName
 from catalog.records.tables import Job
 from pipeline.jobs.request import JobPaths
@@ -113,6 +113,21 @@ def test_a_programs_job_shows_its_curves_and_checkpoints(browser: TestClient) ->
     compared = shown(browser, "/jobs?job=mine&job=broken")
     assert re.search(r">loss</th><td[^>]*>1.5</td><td[^>]*>2.5<", compared)
     assert re.search(r"/static/chart\.js", page)
+
+
+def test_the_least_and_greatest_of_many_values_are_sent() -> None:
+    """Of 100,000 values some 2,000, the first and the last with them, by step."""
+    values = [float(number % 7) for number in range(100_000)]
+    values[50_001], values[50_003] = -5.0, 99.0
+    (plot,) = plots_of({"one": [Curve("loss", [*range(100_000)], values)]})
+    (run,) = plot["runs"]
+    assert (min(run["values"]), max(run["values"])) == (-5.0, 99.0)
+    assert (run["steps"][0], run["steps"][-1]) == (0, 99_999)
+    assert run["steps"] == sorted(set(run["steps"]))
+    assert 1_900 <= len(run["steps"]) <= 2_002
+    assert all(
+        values[step] == value for step, value in zip(run["steps"], run["values"], strict=True)
+    )
 
 
 @pytest.mark.wide
@@ -352,7 +367,7 @@ def test_a_curve_of_many_lines_has_few_points_and_its_last_value(tmp_path: Path)
     assert (curve.steps[0], curve.steps[-1], curve.values[-1]) == (1, 5000, 500.0)
     assert len(curve.points.split()) <= 400
     ((plot,), (run,)) = (plots := plots_of({"a": [curve], "none": []})), plots[0]["runs"]
-    assert (plot["name"], run["job"], len(run["steps"])) == ("loss", "a", 1667 + 1)
+    assert (plot["name"], run["job"], len(run["steps"])) == ("loss", "a", 2000)
     assert (run["steps"][-1], run["values"][-1]) == (5000, 500.0)
 
 
