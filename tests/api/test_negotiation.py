@@ -85,10 +85,10 @@ def test_rows(client: httpx.Client) -> None:
         answer = client.post("/v1/sql", json=sql, headers={"Accept": f"{kind};q=0.5, x/y"})
         assert answer.headers["content-type"].startswith(kind)
     for answer in (
-        client.get("/v1/frames", headers={"Accept": "text/html"}),
+        client.get("/v1/frames", headers={"Accept": "application/pdf"}),
         client.post("/v1/selections", json={}, headers={"Accept": "image/png"}),
         client.post("/v1/sql", json=sql, headers={"Accept": f"{J};q=0"}),
-        client.get("/v1/classes", headers={"Accept": "text/html"}),
+        client.get("/v1/classes", headers={"Accept": "application/pdf"}),
         client.get("/v1/statistics/histogram?tag=car", headers={"Accept": "image/*"}),
     ):
         assert answer.status_code == 406

@@ -397,7 +397,7 @@ def test_tables(client: TestClient) -> None:
         ("/v1/statistics/correlation", {"validation": "v"}), ("/v1/datasets/city/gaps", {}),
         ("/v1/datasets/city/diff", {"other": "city"}),
     ):  # fmt: skip
-        answer = client.get(path, params=query, headers={"Accept": "text/html"})
+        answer = client.get(path, params=query, headers={"Accept": "application/pdf"})
         assert answer.status_code == 406
         assert "text/csv" in answer.json()["detail"]
 
