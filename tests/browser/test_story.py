@@ -71,7 +71,7 @@ def test_from_a_range_to_the_confusion_matrix(catalogued: Path, tmp_path: Path, 
         expect(form.locator(".plan")).to_contain_text("files")
         form.get_by_label("Steps", exact=True).fill("none")
         form.get_by_role("button", name="Train").click()
-        expect(form.locator(".problem")).to_contain_text("max_steps")
+        expect(form.locator(".of-field")).to_contain_text("Steps: got 'none', expected")
         form.get_by_label("Steps", exact=True).fill("4")
         form.get_by_label("Height [pixels]").fill("32")
         form.get_by_label("Width [pixels]").fill("64")
