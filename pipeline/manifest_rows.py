@@ -40,5 +40,5 @@ _REPEATED = (
 
 FRAMES_PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": [*_REPEATED]}
 """How pyarrow writes the rows. A dictionary is made of columns whose values repeat alone: of names
-and sizes it is begun and thrown away, an eighth of the time, and the file is a tenth larger.
+and sizes it is begun and thrown away, a twelfth of the time, and the file is a tenth larger.
 """

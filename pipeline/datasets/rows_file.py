@@ -21,7 +21,7 @@ _UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 class UndividedRows:
     """Rows of a manifest on disk whose splits are not known yet.
 
-    Not as Parquet, which took three times as long to write and five times to read.
+    Not as Parquet, which takes 2.4 times as long to write and five times to read.
     """
 
     def __init__(self, portions: Iterable[pa.Table]) -> None:
