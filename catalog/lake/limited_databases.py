@@ -267,10 +267,8 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
 class SelectLimited(SelectOnly):
     """SelectOnly, for a cursor that uses a limited database, beside which all rows are."""
 
-    shortest_planned = 0
-    """To bind a limited database's views takes 1 ms, which is as long as many statements run."""
     most_plans = 16
-    """A plan takes 15 to 100 KB, and each of many databases has cursors of its own."""
+    """Each of many databases has cursors of its own."""
 
     def __init__(
         self,

@@ -216,6 +216,10 @@ class Snapshot(CursorRows):
         self._cursor.execute(query, parameters)
         return self
 
+    def has_few_rows(self, query: str) -> None:
+        """Plan a statement of no parameters, whose few rows were read, when it comes again."""
+        self._cursor.has_few_rows(query)
+
     def table(self, query: str, parameters: Sequence[object] = ()) -> "pa.Table":
         """The rows of a question's statement."""
         with self.watched() as watch, watch.errors():

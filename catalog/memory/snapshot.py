@@ -216,7 +216,7 @@ class SnapshotInMemory:
         """A cursor on it; the tables stay as long as one is in use.
 
         One that served well serves again: to make it and to begin its transaction takes 0.3 ms, and
-        it keeps the plans of long statements.
+        it keeps the plans of statements that come again.
 
         Args:
             limited_to: Which rows, as LimitedDatabases.using has it; every row when None.

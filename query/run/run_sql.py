@@ -1,7 +1,7 @@
 """A Db2 statement in, its rows out: parse, check, rewrite, run."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -146,13 +146,22 @@ def stream_on(
             field.with_name(name) for field, name in zip(reader.schema, names, strict=True)
         )
         stream = SqlStream(schema, iter(()), snapshot.number)
-        stream.batches = _limited(_gathered(_read(watch, reader)), names, max_rows, stream)
+        batches = _read(watch, reader, lambda: snapshot.has_few_rows(statement))
+        stream.batches = _limited(_gathered(batches), names, max_rows, stream)
         yield stream
 
 
-def _read(watch: StatementWatch, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _read(
+    watch: StatementWatch, reader: pa.RecordBatchReader, tell_few: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
+    """The batches; ``tell_few`` is called at their end where they were one or none."""
+    fetches = 0
     with in_db2s_words():
-        yield from watch.read(reader)
+        for batch in watch.read(reader):
+            yield batch
+            fetches += 1
+        if fetches <= 1:
+            tell_few()
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -82,7 +82,9 @@ def fkeys(store: Catalog, statement: str, at: int | None = None) -> list[str]:
     """The first column of a statement's rows, sorted; from memory where that is kept."""
     _in_memory(store)
     with store.reading(at) as cursor:
-        return sorted(str(row[0]) for row in cursor.execute(statement).fetchall())
+        rows = sorted(str(row[0]) for row in cursor.execute(statement).fetchall())
+        cursor.has_few_rows(statement)
+        return rows
 
 
 def _in_memory(store: Catalog) -> bool:
