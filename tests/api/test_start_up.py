@@ -137,9 +137,9 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
     """A statement without the records' database, records without the catalog's."""
     selected = ["select", "--has", "car"]
     written = [["sql", "select count(*) from metaocean"], [*selected, *_CSV], [*selected, "--json"]]
-    table, *others = imported(catalogued, selected, *written)
-    assert table == CATALOG | ARROW
-    assert others == [CATALOG | ARROW | {"pyarrow.compute"}] * 3
+    table, count, rows, document = imported(catalogued, selected, *written)
+    assert table == count == rows == CATALOG | ARROW
+    assert document == CATALOG | ARROW | {"pyarrow.compute"}
     listed = [["info"], ["tags", "list"], ["tags", "families"]]
     assert imported(catalogued, *listed) == [{"duckdb"}] * 3
     assert imported(catalogued, ["classes"]) == [{"duckdb"} | ARROW]
