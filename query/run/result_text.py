@@ -17,6 +17,12 @@ _FEW = 10_000
 """
 
 
+_PLAIN = (
+    kinds.is_string, kinds.is_integer, kinds.is_decimal, kinds.is_floating, kinds.is_boolean
+)  # fmt: skip
+"""Types whose texts are the same by columns and by values, whatever the value."""
+
+
 def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     r"""Lines of CSV as Spectrum Discover writes them: the row's number, text quoted, numbers not.
 
@@ -77,26 +83,16 @@ def _objects(rows: pa.RecordBatch, begin: str, between: str, end: str) -> bytes:
 
 
 def _are_few(rows: pa.RecordBatch) -> bool:
-    """Return whether to write the rows value by value; only types whose texts are then the same."""
+    """Return whether to write the rows value by value."""
     return (
         not _has_functions()
         and rows.num_rows * rows.num_columns <= _FEW
-        and all(map(_is_plain, rows.schema.types))
+        and all(any(is_kind(kind) for is_kind in _PLAIN) for kind in rows.schema.types)
     )
 
 
 def _has_functions() -> bool:
     return "pyarrow.compute" in sys.modules
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    return (
-        kinds.is_string(kind)
-        or kinds.is_integer(kind)
-        or kinds.is_decimal(kind)
-        or kinds.is_floating(kind)
-        or kinds.is_boolean(kind)
-    )
 
 
 def plain(value: Any) -> Any:
