@@ -305,7 +305,7 @@ def test_a_program_asks_with_an_access_token(tmp_path: Path) -> None:
 
         def ask(text: str, method: str = "GET", path: str = "/v1/me", **more: object) -> int:
             headers = {"Authorization": f"Bearer {text}"}
-            answer = browser.request(method, team.url + path, headers=headers, **more)
+            answer = browser.request(method, team.url + path, headers=headers, **more)  # type: ignore[arg-type]
             return answer.status_code
 
         good = token()
