@@ -24,7 +24,6 @@ from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.values import Owner
 from ingest.sources import sealed_keys
 from ingest.sources.sealed_keys import SecretKey
-from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
     from catalog.lake.catalog import Catalog
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.afm.stage import AfmAccess
     from pipeline.archive.recall import ArchiveAccess
     from pipeline.datasets.visible_datasets import VisibleDatasets, VisiblePart
+    from pipeline.jobs.queue import JobQueue
 
 
 def database_at(url: Secret | None) -> Path | Postgres | None:
@@ -351,8 +351,10 @@ class Workspace:
         return self.home / "jobs"
 
     @property
-    def job_queue(self) -> JobQueue:
+    def job_queue(self) -> "JobQueue":
         """The home's jobs, and how many of them run at once."""
+        from pipeline.jobs.queue import JobQueue
+
         settings = self.settings
         return JobQueue(
             self.jobs,
