@@ -107,7 +107,7 @@ class Settings:
         pydantic.ValidationError: A value cannot be used.
     """
 
-    named: frozenset[str] = field(compare=False)
+    named: frozenset[str] = field(init=False, compare=False)
     """Names of the settings that are no defaults."""
 
     home: Path = setting(

@@ -2,6 +2,7 @@
 
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -54,6 +55,8 @@ def test_settings_by_name_go_before_variables(monkeypatch: pytest.MonkeyPatch) -
     assert settings.source_hosts == ("a:1", "b")
     assert settings.afm_command == ("ssh", "a b", "x")
     assert settings.named == {"home", "cache", "afm_command", "job_slots", "source_hosts"}
+    others = replace(settings, job_slots=3, records=Secret("r"))
+    assert (others.job_slots, others.records, others.home) == (3, Secret("r"), settings.home)
     with pytest.raises(ValidationError, match="homes"):
         Settings(homes="/by/name")
     monkeypatch.setenv("FRAMESIFT_RECORDS", "")
