@@ -8,10 +8,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
 from api.machine import memory_mb
-from api.settings import Settings
+from api.settings import Secret, Settings
 from catalog.accounts.row_collections import named_rules
 from catalog.errors import FramesiftError, NotAllowed, NotMade, StorageError, StoreAway
 from catalog.records.counts import record_counts
@@ -26,7 +24,6 @@ from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.values import Owner
 from ingest.sources import sealed_keys
 from ingest.sources.sealed_keys import SecretKey
-from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
     from catalog.lake.catalog import Catalog
@@ -36,11 +33,12 @@ if TYPE_CHECKING:
     from pipeline.afm.stage import AfmAccess
     from pipeline.archive.recall import ArchiveAccess
     from pipeline.datasets.visible_datasets import VisibleDatasets, VisiblePart
+    from pipeline.jobs.queue import JobQueue
 
 
-def database_at(url: SecretStr | None) -> Path | Postgres | None:
+def database_at(url: Secret | None) -> Path | Postgres | None:
     """The database of a setting: a postgresql:// URL or the path of a SQLite file."""
-    text = url.get_secret_value() if url is not None else ""
+    text = url.text if url is not None else ""
     if not text:
         return None
     if "://" in text:
@@ -100,7 +98,7 @@ class Workspace:
         self._seen: LimitedStore | None = None
         self._seen_parts: Lru[str, VisiblePart | None] = Lru(_PARTS)
         self._limiting = threading.Lock()
-        key = settings.secret_key.get_secret_value() if settings.secret_key else ""
+        key = settings.secret_key.text if settings.secret_key else ""
         self.secret_key = SecretKey(self.home / "secret.key", key)
         sealed_keys.use(self.secret_key)
 
@@ -353,8 +351,10 @@ class Workspace:
         return self.home / "jobs"
 
     @property
-    def job_queue(self) -> JobQueue:
+    def job_queue(self) -> "JobQueue":
         """The home's jobs, and how many of them run at once."""
+        from pipeline.jobs.queue import JobQueue
+
         settings = self.settings
         return JobQueue(
             self.jobs,

@@ -417,6 +417,6 @@ class CatalogStore:
             )
 
     def _format(self) -> int | None:
-        with self.reading() as cursor, translated(self.location):
+        with self.inspecting() as cursor, translated(self.location):
             row = cursor.execute(f"SELECT version FROM {LAKE}.main.catalog_format").fetchone()
         return None if row is None else int(row[0])

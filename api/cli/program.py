@@ -5,9 +5,10 @@ import gc
 import os
 import sys
 
-_FEW_COLLECTIONS = (50_000, 20, 50)
-"""Objects before Python looks for garbage. Imports make hundreds of thousands, and none is garbage:
-by its own numbers a tenth of a short command goes into looking through them."""
+_FEW_COLLECTIONS = (200_000, 20, 50)
+"""Objects before Python looks for garbage. Imports make 60,000 to 140,000 that stay, and none is
+garbage: to look through them once takes a thirtieth of a short command, and by Python's own numbers
+a tenth goes into that."""
 
 _ended: int | None = None
 """Exit status, once the command has ended as commands do."""

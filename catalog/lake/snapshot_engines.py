@@ -13,13 +13,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from catalog.accounts.caller import current_caller
 from catalog.errors import CatalogBusy
 from catalog.lake.connection import DISCOVER, Lake, close
-from catalog.lake.limited_databases import LimitedDatabases, of_files
+
+if TYPE_CHECKING:
+    from catalog.lake.limited_databases import LimitedDatabases
 
 KEPT_OPEN = 4
 """Engines that stay open without use: opening one takes 0.2 s."""
@@ -43,7 +46,7 @@ class _Engine:
     """Held while it is opened."""
     lake: Lake | None = None
     """Its connection, once it is open."""
-    limited: LimitedDatabases | None = None
+    limited: "LimitedDatabases | None" = None
     """The databases of some rows beside that."""
 
 
@@ -85,6 +88,8 @@ class SnapshotEngines:
             with engine.opening:
                 if engine.lake is None:
                     engine.lake = open_lake(self._limits_of_one())
+                    from catalog.lake.limited_databases import of_files  # the newest needs none
+
                     engine.limited = of_files(engine.lake.connection)
                 engine.lake.sign_in()
                 cursor = engine.lake.connection.cursor()

@@ -1,7 +1,6 @@
 """A prefix of an S3 bucket that holds a catalog's data, and the keys to it."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -179,6 +178,8 @@ class S3Prefix:
         Raises:
             StorageError: The server refuses or cannot be reached.
         """
+        from concurrent.futures import ThreadPoolExecutor
+
         from botocore.exceptions import BotoCoreError, ClientError
 
         def delete(name: str) -> None:

@@ -3,10 +3,7 @@
 from types import UnionType
 from typing import Any, get_args
 
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-
-from api.settings import Settings
+from api.settings import SETTINGS, default_of
 from documentation.reference.markdown import code, escaped, table
 
 _HEAD = """\
@@ -23,32 +20,32 @@ _HOME_FOLDERS = {"home": "~/.framesift", "config": "~/.config/framesift"}
 
 def page() -> str:
     """The whole page."""
-    return _HEAD + table(("variable", "default", ""), map(row, Settings.model_fields))
+    return _HEAD + table(("variable", "default", ""), map(row, SETTINGS))
 
 
 def row(name: str) -> tuple[str, str, str]:
     """A field's variable, default, and description with its limits."""
-    field = Settings.model_fields[name]
-    words = [escaped(field.description or ""), *_limits(field)]
-    return code(f"FRAMESIFT_{name.upper()}"), code(_default(name, field)), " ".join(words)
+    about = SETTINGS[name].metadata["about"]
+    words = [escaped(about.description), *_limits(name)]
+    return code(f"FRAMESIFT_{name.upper()}"), code(_default(name)), " ".join(words)
 
 
-def _default(name: str, field: FieldInfo) -> str:
-    value = _HOME_FOLDERS[name] if field.default is PydanticUndefined else field.default
+def _default(name: str) -> str:
+    value = _HOME_FOLDERS.get(name) or default_of(name)
     if isinstance(value, tuple):
         return " ".join(value) if name.endswith("_command") else ",".join(value)
     return "" if value is None else str(value)
 
 
-def _limits(field: FieldInfo) -> list[str]:
+def _limits(name: str) -> list[str]:
+    setting = SETTINGS[name]
     signs = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
     told = [
-        f"{words} {getattr(limit, sign)}"
-        for limit in field.metadata
-        for sign, words in signs.items()
-        if hasattr(limit, sign)
+        f"{signs[sign]} {limit}"
+        for sign, limit in setting.metadata["about"].limits.items()
+        if sign in signs
     ]
-    choices = [str(choice) for choice in _choices(field.annotation)]
+    choices = [str(choice) for choice in _choices(setting.type)]
     return [
         *([f"One of {', '.join(code(one) for one in choices)}."] if choices else []),
         *([f"({', '.join(told)})"] if told else []),

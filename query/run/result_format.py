@@ -16,7 +16,6 @@ from query.run.result_text import (
     json_objects,
     plain,
 )
-from query.run.workbook import write_workbook
 
 Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet", "xlsx"]
 
@@ -167,6 +166,12 @@ def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.Reco
             writer.write_table(rows)
 
 
+def _write_workbook(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    from query.run.workbook import write_workbook  # with Arrow's functions, as Parquet
+
+    write_workbook(file, schema, batches)
+
+
 def _row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows as those groups in which Parquet's readers skip and decode."""
     gathered: list[pa.RecordBatch] = []
@@ -194,5 +199,5 @@ _ENCODERS: dict[Format, _Encoder] = {
     "arrow": _arrow(pa.ipc.new_file),
     "arrow-stream": _arrow(pa.ipc.new_stream),
     "parquet": _finished(_write_parquet),
-    "xlsx": _finished(write_workbook),
+    "xlsx": _finished(_write_workbook),
 }

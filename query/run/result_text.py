@@ -1,18 +1,26 @@
 """Rows as text, whole columns at a time: a million rows would take a minute value by value."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-_TEXT = pa.large_string()
+_FEW = 10_000
+"""Values that are written one by one, in 10 ms, where that saves the import of Arrow's functions,
+35 ms.
+"""
+
+
+_PLAIN = (
+    kinds.is_string, kinds.is_integer, kinds.is_decimal, kinds.is_floating, kinds.is_boolean
+)  # fmt: skip
+"""Types whose texts are the same by columns and by values, whatever the value."""
 
 
 def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
@@ -26,16 +34,19 @@ def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     >>> csv_lines(pa.record_batch({"platform": ["IBM COS"], "size": [12]}), 0)
     b'0,"IBM COS",12\n'
     """
-    fields = [_csv_fields(column) for column in rows.columns]
+    if not _are_few(rows):
+        from query.run.column_text import csv_lines_of_columns
+
+        return csv_lines_of_columns(rows, first)
+    fields = [[*map(_csv_value, column.to_pylist())] for column in rows.columns]
     if first is not None:
-        fields = [_Field(pa.array(range(first, first + rows.num_rows)).cast(_TEXT)), *fields]
-    between = ["", *[","] * (len(fields) - 1)]
-    return _joined(zip(between, fields, strict=True), "\n", missing="")
+        fields.insert(0, [str(first + row) for row in range(rows.num_rows)])
+    return "".join(",".join(line) + "\n" for line in zip(*fields, strict=True)).encode()
 
 
 def csv_names(names: Sequence[str]) -> bytes:
     """A line of CSV with the names of columns."""
-    return (",".join('"' + name.replace('"', '""') + '"' for name in names) + "\n").encode()
+    return (",".join(map(_quoted, names)) + "\n").encode()
 
 
 def json_objects(rows: pa.RecordBatch, separator: str) -> bytes:
@@ -60,7 +71,28 @@ def indented_json_objects(rows: pa.RecordBatch, blanks: int, separator: str) -> 
 def _objects(rows: pa.RecordBatch, begin: str, between: str, end: str) -> bytes:
     keys = [json.dumps(name, ensure_ascii=False) for name in rows.schema.names]
     leads = [f"{between if number else begin}{key}: " for number, key in enumerate(keys)]
-    return _joined(zip(leads, map(_json_values, rows.columns), strict=True), end, missing="null")
+    if not _are_few(rows):
+        from query.run.column_text import json_objects_of_columns
+
+        return json_objects_of_columns(rows, leads, end)
+    members = [
+        [lead + json_value(value) for value in column.to_pylist()]
+        for lead, column in zip(leads, rows.columns, strict=True)
+    ]
+    return "".join("".join(one) + end for one in zip(*members, strict=True)).encode()
+
+
+def _are_few(rows: pa.RecordBatch) -> bool:
+    """Return whether to write the rows value by value."""
+    return (
+        not _has_functions()
+        and rows.num_rows * rows.num_columns <= _FEW
+        and all(any(is_kind(kind) for is_kind in _PLAIN) for kind in rows.schema.types)
+    )
+
+
+def _has_functions() -> bool:
+    return "pyarrow.compute" in sys.modules
 
 
 def plain(value: Any) -> Any:
@@ -76,107 +108,24 @@ def plain(value: Any) -> Any:
     return value
 
 
-def plain_texts(column: pa.Array) -> pa.Array:
-    """The texts of a column's values as CSV has them, unquoted; null where a value is missing."""
-    kind = column.type
-    if kinds.is_string(kind) or kinds.is_large_string(kind):
-        return column.cast(_TEXT)
-    return _decimals(column) if kinds.is_decimal(kind) else _plain_texts(column, _csv_field)
-
-
-@dataclass(frozen=True)
-class _Field:
-    """The texts of a column."""
-
-    texts: pa.Array
-    mark: str = ""
-    """Stands before and after each."""
-
-
-def _joined(fields: Iterable[tuple[str, _Field]], end: str, missing: str) -> bytes:
-    """The texts of every row one after the other, each field's behind a text of its own."""
-    parts: list[Any] = []
-    mark = ""
-    for lead, field in fields:
-        parts += [pa.scalar(mark + lead + field.mark, _TEXT), field.texts]
-        mark = field.mark
-    nothing = pa.scalar("", _TEXT)
-    lines = pc.binary_join_element_wise(
-        *parts,
-        pa.scalar(mark + end, _TEXT),
-        nothing,
-        null_handling="replace",
-        null_replacement=missing,
-    )
-    return b"" if not len(lines) else lines.buffers()[2].to_pybytes()
-
-
-def _csv_fields(column: pa.Array) -> _Field:
-    kind = column.type
-    if kinds.is_string(kind) or kinds.is_large_string(kind):
-        texts = column.cast(_TEXT)
-        if pc.any(pc.match_substring(texts, '"')).as_py():
-            texts = pc.replace_substring(texts, '"', '""')
-        return _quoted(texts)
-    return _Field(plain_texts(column))
-
-
-def _json_values(column: pa.Array) -> _Field:
-    kind = column.type
-    if kinds.is_string(kind) or kinds.is_large_string(kind):
-        texts = column.cast(_TEXT)
-        # Most columns have no such text: one look at them in place of a copy for each.
-        if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
-            if pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py():
-                return _Field(_each(column, _json_value))
-            texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-        return _quoted(texts)
-    if kinds.is_timestamp(kind) or kinds.is_date32(kind):
-        return _quoted(_plain_texts(column, _json_value))
-    return _Field(_plain_texts(column, _json_value))
-
-
-_CONTROL = "[\x00-\x1f]"
-_ESCAPED = '[\x00-\x1f"\\\\]'
-
-
-def _plain_texts(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:
-    """Cast a column where all formats agree on the text; write other values one by one."""
-    kind = column.type
-    if kinds.is_integer(kind) or kinds.is_date32(kind):
-        return column.cast(_TEXT)
-    if kinds.is_timestamp(kind) and kind.tz is None:
-        return pc.utf8_slice_codeunits(column.cast(_TEXT), 0, len("2016-11-14 19:40:10"))
-    return _each(column, each)
-
-
-def _decimals(column: pa.Array) -> pa.Array:
-    texts = column.cast(_TEXT)
-    if pc.any(pc.match_substring(texts, "E")).as_py():  # Arrow writes small ones as 1E-12
-        return _each(column, _csv_field)
-    if column.type.scale <= 0:
-        return texts
-    return pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
-
-
-def _quoted(texts: pa.Array) -> _Field:
-    if not texts.null_count:
-        return _Field(texts, '"')
-    quote, nothing = pa.scalar('"', _TEXT), pa.scalar("", _TEXT)
-    # Null where the text is.
-    return _Field(pc.binary_join_element_wise(quote, texts, quote, nothing))
-
-
-def _each(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:
-    return pa.array([None if v is None else each(v) for v in column.to_pylist()], _TEXT)
-
-
-def _csv_field(value: Any) -> str:
+def csv_field(value: Any) -> str:
+    """The value's text in CSV, unquoted; never of a missing one."""
     if isinstance(value, Decimal):
         text = f"{value:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return str(plain(value)) if isinstance(value, date | time) else str(value)
 
 
-def _json_value(value: Any) -> str:
+def json_value(value: Any) -> str:
+    """The value in JSON."""
     return json.dumps(plain(value), ensure_ascii=False)
+
+
+def _csv_value(value: Any) -> str:
+    if value is None:
+        return ""
+    return _quoted(value) if isinstance(value, str) else csv_field(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

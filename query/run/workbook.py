@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from catalog.errors import InvalidInput
-from query.run.result_text import plain_texts
+from query.run.column_text import plain_texts
 
 MOST_ROWS = 1_048_575
 """Rows of a sheet, without the line of names."""

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from pydantic import SecretStr
 
 from api.app import create_app
 from api.http.middleware import authentication
-from api.settings import Settings
+from api.settings import Secret, Settings
 from api.workspace import Workspace
 from catalog.accounts import row_collections, tokens, users
 from tests.api.servers import wait_until
@@ -74,8 +73,8 @@ def test_a_database_that_is_away(
     monkeypatch.setattr(authentication, "_TRUSTED_S", trusted_s)
     settings = Settings(
         home=tmp_path / "home", cache=None, lock_wait_s=1,
-        records=SecretStr(database.url(database.new_database())),
-        catalog_metadata=SecretStr(database.url(database.new_database())),
+        records=Secret(database.url(database.new_database())),
+        catalog_metadata=Secret(database.url(database.new_database())),
     )  # fmt: skip
     workspace = Workspace(settings)
     add_source(workspace, "a2d2", SAMPLE)

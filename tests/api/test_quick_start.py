@@ -2,14 +2,17 @@
 
 import io
 import os
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from pydantic import ValidationError
 from rich.console import Console
 
 from api.cli import late_types, terminal
-from api.settings import Settings, read_settings
+from api.settings import SETTINGS, Secret, Settings, _model, default_of, read_settings
 from catalog.errors import InvalidInput
 
 
@@ -21,21 +24,55 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_settings")
-@pytest.mark.parametrize("name", [None, *Settings.model_fields])
+@pytest.mark.parametrize("name", SETTINGS)
 def test_settings_of_plain_texts_are_those_that_pydantic_reads(
-    name: str | None, monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A place, a name or a secret is taken as it stands; the defaults are valid."""
-    if name is not None:
-        monkeypatch.setenv(f"FRAMESIFT_{name.upper()}", "a/b")
+    checked = _model()(**{name: default_of(name)})
+    assert getattr(Settings(), name) == getattr(checked, name) == default_of(name)
+    assert Settings().named == frozenset()
+    variable = f"FRAMESIFT_{name.upper()}"
+    monkeypatch.setenv(variable, "a/b")
     try:
-        read = Settings()
-    except ValueError:
-        with pytest.raises(InvalidInput, match=f"FRAMESIFT_{name}".upper()):
+        read = getattr(_model()(**{name: "a/b"}), name)
+    except ValidationError:
+        with pytest.raises(InvalidInput, match=f"{variable}=a/b: "):
             read_settings()
         return
-    assert read_settings() == read
-    assert read_settings().model_fields_set == read.model_fields_set
+    assert getattr(read_settings(), name) == read
+    assert read_settings().named == {name}
+
+
+@pytest.mark.usefixtures("no_settings")
+def test_settings_by_name_go_before_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no plain text is checked; no name is taken that is no setting's."""
+    monkeypatch.setenv("FRAMESIFT_HOME", "/by/variable")
+    monkeypatch.setenv("FRAMESIFT_JOB_SLOTS", "2")
+    monkeypatch.setenv("FRAMESIFT_SOURCE_HOSTS", "A:1, b,")
+    settings = Settings(home="/by/name", cache=None, afm_command="ssh 'a b' x")
+    assert (settings.home, settings.job_slots) == (Path("/by/name"), 2)
+    assert settings.source_hosts == ("a:1", "b")
+    assert settings.afm_command == ("ssh", "a b", "x")
+    assert settings.named == {"home", "cache", "afm_command", "job_slots", "source_hosts"}
+    others = replace(settings, job_slots=3, records=Secret("r"))
+    assert (others.job_slots, others.records, others.home) == (3, Secret("r"), settings.home)
+    with pytest.raises(ValidationError, match="homes"):
+        Settings(homes="/by/name")
+    monkeypatch.setenv("FRAMESIFT_RECORDS", "")
+    with pytest.raises(InvalidInput, match=r"FRAMESIFT_RECORDS=: empty: name a place"):
+        read_settings()
+
+
+@pytest.mark.usefixtures("no_settings")
+def test_a_secret_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither with the settings nor alone; an empty one is none."""
+    monkeypatch.setenv("FRAMESIFT_TOKEN", "hidden")
+    settings = read_settings()
+    assert settings.token == Secret("hidden")
+    for shown in (repr(settings), str(settings.token), f"{settings.token!r}"):
+        assert "hidden" not in shown
+    assert not Secret("")
 
 
 def _plain(value: Any, annotation: Any, **about: Any) -> Any:

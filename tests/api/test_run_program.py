@@ -67,7 +67,7 @@ def test_whose_programs_run(
     allowed: str, roles: str, scope: str, may: bool, catalogued: Path
 ) -> None:
     """Proves the setting by role and token; a command on the home asks nobody."""
-    settings = Settings(home=catalogued, cache=None, run_programs=allowed)  # type: ignore[arg-type]
+    settings = Settings(home=catalogued, cache=None, run_programs=allowed)
     workspace = open_home(catalogued).__class__(settings)
     caller = Caller("eve", frozenset({roles}), scope, logged_in=True, rules=())
     if may:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from pydantic import SecretStr
 
-from api.settings import Settings
+from api.settings import Secret, Settings
 from api.workspace import Workspace
 from catalog.errors import CatalogBusy, CatalogDamaged, InvalidInput, StorageError
 from catalog.frames.catalog_info import info
@@ -96,10 +95,10 @@ def test_settings_name_the_places(tmp_path: Path) -> None:
     assert at_home == CatalogLocation.in_folder(tmp_path / "catalog")
     settings = Settings(
         home=tmp_path,
-        catalog_metadata=SecretStr("postgresql://u:hidden@h/d"),
+        catalog_metadata=Secret("postgresql://u:hidden@h/d"),
         catalog_data="s3://b/p",
         catalog_s3_endpoint="http://h:1",
-        records=SecretStr(str(tmp_path / "r.sqlite")),
+        records=Secret(str(tmp_path / "r.sqlite")),
     )
     workspace = Workspace(settings)
     assert str(workspace.catalog_location.metadata) == "postgresql://u@h/d"
@@ -108,7 +107,7 @@ def test_settings_name_the_places(tmp_path: Path) -> None:
     assert workspace.records.location == tmp_path / "r.sqlite"
     assert "hidden" not in repr(settings) + repr(workspace.catalog_location)
     with pytest.raises(InvalidInput) as error:
-        _ = Workspace(Settings(catalog_metadata=SecretStr("db2://u:hidden@h/d"))).catalog
+        _ = Workspace(Settings(catalog_metadata=Secret("db2://u:hidden@h/d"))).catalog
     assert "hidden" not in str(error.value)
 
 

@@ -9,7 +9,7 @@ import yaml
 from typer.main import get_command
 
 from api.cli.main import app
-from api.settings import Settings
+from api.settings import SETTINGS
 from tests.deploy.deployed import (
     DEPLOY,
     OF_OTHERS,
@@ -19,7 +19,7 @@ from tests.deploy.deployed import (
     variables,
 )
 
-KNOWN = {f"FRAMESIFT_{field}".upper() for field in Settings.model_fields}
+KNOWN = {f"FRAMESIFT_{field}".upper() for field in SETTINGS}
 
 
 def unknown_word(words: Sequence[str]) -> str:

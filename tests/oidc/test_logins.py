@@ -356,12 +356,12 @@ def test_settings_that_are_wrong(tmp_path: Path, settings: dict[str, str], why: 
         "oidc_issuer": "https://id.example.com", "oidc_client_id": "x", "oidc_groups": str(table),
     }  # fmt: skip
     alone = len(settings) == 1 and set(settings) <= {"oidc_client_id", "oidc_issuer"}
-    made = Settings(**(settings if alone else whole | settings))  # type: ignore[arg-type]
+    made = Settings(**(settings if alone else whole | settings))
     with pytest.raises(InvalidInput) as caught:
         configured_logins(made, authenticates=True)
     assert why in str(caught.value)
     table.write_text(TABLE)
-    right = Settings(**whole)  # type: ignore[arg-type]
+    right = Settings(**whole)
     assert configured_logins(right, authenticates=True) is not None
     with pytest.raises(InvalidInput, match="--no-auth"):
         configured_logins(right, authenticates=False)

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
 from api.schemas.home_orders import (
     Extraction,
@@ -16,7 +15,7 @@ from api.schemas.home_orders import (
     home_order_of,
 )
 from api.services.jobs.home_orders import begin_order
-from api.settings import Settings
+from api.settings import Secret, Settings
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.records.scans import recorded_scans
@@ -103,10 +102,10 @@ def test_an_order_is_read_as_it_was_recorded(order: HomeOrder) -> None:
 def test_a_job_finds_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths from where the server was started are whole; what is secret is left to inherit."""
     monkeypatch.chdir(tmp_path)
-    secret = SecretStr("postgresql://u:hidden@db/catalog")
+    secret = Secret("postgresql://u:hidden@db/catalog")
     settings = Settings(
         home=Path("h"), cache=None, catalog_data="data", catalog_metadata=secret,
-        records=SecretStr("r/records.sqlite"),
+        records=Secret("r/records.sqlite"),
     )  # fmt: skip
     assert Workspace(settings).variables == {
         "FRAMESIFT_HOME": str(tmp_path / "h"),

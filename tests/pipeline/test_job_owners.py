@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def home(workspace: Workspace) -> Iterator[Workspace]:
     for name in NAMES:
         users.add(workspace.records, name, ["collectionadmin"], None)
         row_collections.assign(workspace.records, "some", name)
-    opened = Workspace(workspace.settings.model_copy(update={"command_slots": 1}))
+    opened = Workspace(replace(workspace.settings, command_slots=1))
     yield opened
     opened.close()
 

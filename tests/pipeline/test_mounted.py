@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,7 @@ def test_a_file_that_changed_at_the_mount(home: Workspace, mounted: Path, tmp_pa
 def test_jobs_in_containers_read_the_folder_there(home: Workspace, mounted: Path) -> None:
     """Both paths are recorded; this host need not have the container's."""
     assert mount(home, f"{mounted}/:/data/a2d2/") == f"{mounted}:/data/a2d2"
-    settings = home.settings.model_copy(update={"jobs_in_container": True})
+    settings = replace(home.settings, jobs_in_container=True)
     job = train(Workspace(settings))
     assert manifest_of(job).header.roots["cos"] == "/data/a2d2"
     assert job.paths["mount:cos"] == f"{mounted}:/data/a2d2"

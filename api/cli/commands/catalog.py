@@ -42,20 +42,19 @@ def copy(
     not. With --records, manifests of datasets and models are copied beside the data; other files
     of jobs and indexes stay in FRAMESIFT_HOME. Nothing is left of a copy that fails.
     """
-    from pydantic import SecretStr
-
+    from api.settings import Secret
     from api.workspace import data_at, database_at
     from catalog.maintenance.copying import copy_catalog
     from catalog.records.store import RecordStore
     from catalog.storage.location import CatalogLocation
 
     workspace = open_workspace()
-    metadata = database_at(SecretStr(to_metadata))
+    metadata = database_at(Secret(to_metadata))
     data = data_at(to_data, workspace.s3_access)
     if metadata is None or data is None:
         raise InvalidInput("TO_METADATA and TO_DATA: expected postgresql://... and s3://...")
     target = CatalogLocation(metadata, data)
-    location = database_at(SecretStr(to_records)) if to_records else None
+    location = database_at(Secret(to_records)) if to_records else None
     records = (workspace.records, RecordStore(location)) if location is not None else None
     with progress_bar("copying", quiet=as_json) as bar:
         copied = copy_catalog(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from pydantic import SecretStr
 
 from api.cli.commands.catalog import catalog_app
 from api.cli.options.common import AtOption, open_workspace
@@ -39,11 +38,12 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
 
     Where SQLite could not open the home's databases, they are read in copies.
     """
+    from api.settings import Secret
     from api.workspace import Workspace
     from catalog.storage.readable import readable
 
     location, records = workspace.catalog_location, workspace.records_place
-    changes: dict[str, SecretStr] = {}
+    changes: dict[str, Any] = {}
     originals: dict[str, str] = {}
     with ExitStack() as stack:
         for name, database in (("catalog_metadata", location.metadata), ("records", records)):
@@ -55,11 +55,11 @@ def _to_read(workspace: "Workspace") -> Iterator[tuple["Workspace", dict[str, st
             with still if is_made else nullcontext():
                 copy = stack.enter_context(readable(database))
             if copy != database:
-                changes[name], originals[str(copy)] = SecretStr(str(copy)), str(database)
+                changes[name], originals[str(copy)] = Secret(str(copy)), str(database)
         if not originals:
             yield workspace, {}
             return
-        settings = workspace.settings.model_copy(update=changes)
+        settings = replace(workspace.settings, **changes)
         copied = Workspace(settings, on_making=workspace.on_making)
         try:
             yield copied, originals

@@ -1,6 +1,7 @@
 """framesift serve, and framesift mcp, which answers one program."""
 
 import asyncio
+import gc
 import resource
 import socket
 from importlib.util import find_spec
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from api.mcp.answers import ToolCaller
     from api.server.worker import Serving
     from api.workspace import Workspace
+
+_OBJECTS = 50_000
+"""Objects before a server looks for garbage: fewer than commands, which end soon."""
 
 
 def serve(
@@ -120,6 +124,7 @@ def serve(
     if not no_auth and (stdout.is_terminal if login_link is None else login_link):
         _print_link(workspace, f"{scheme}://{host_}:{bound}")
     if workers == 1:
+        gc.set_threshold(_OBJECTS)
         serve_on(serving, listener)
     else:
         supervise(serving, listener)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from api.settings import Settings
+from api.settings import SETTINGS, Settings, default_of
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def configured_logins(settings: Settings, *, authenticates: bool) -> "ProviderLo
         InvalidInput: A setting is missing, cannot be used, or would be ignored.
     """
     if not settings.oidc_issuer:
-        for name, field in Settings.model_fields.items():
-            if name.startswith(_PREFIX) and getattr(settings, name) != field.default:
+        for name in SETTINGS:
+            if name.startswith(_PREFIX) and getattr(settings, name) != default_of(name):
                 raise InvalidInput(
                     f"FRAMESIFT_{name.upper()}: set FRAMESIFT_OIDC_ISSUER, too, or unset this one"
                 )

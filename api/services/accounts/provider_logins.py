@@ -123,7 +123,7 @@ def _secret(settings: Settings) -> str:
             "FRAMESIFT_OIDC_CLIENT_SECRET and FRAMESIFT_OIDC_CLIENT_SECRET_FILE: give one of them"
         )
     if path is None:
-        return text.get_secret_value() if text is not None else ""
+        return text.text if text is not None else ""
     return _read(path.expanduser())
 
 
