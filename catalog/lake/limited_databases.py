@@ -415,6 +415,13 @@ _WIDER = {
 }
 """Types to which every value of a type can be converted."""
 
+_DIGITS = {
+    "BOOLEAN": 1, "UTINYINT": 3, "TINYINT": 3, "USMALLINT": 5, "SMALLINT": 5, "UINTEGER": 10,
+    "INTEGER": 10, "BIGINT": 19, "UBIGINT": 20,
+}  # fmt: skip
+"""Digits of the largest value of a whole type: a DECIMAL with so many before its point holds all.
+A number of rows is such a one."""
+
 
 def _converts(cursor: duckdb.DuckDBPyConnection, query: str) -> bool:
     """Return whether a statement converts values that cannot all be, by DuckDB's bound plan.
@@ -437,6 +444,9 @@ def _may_not_convert(node: dict[str, Any]) -> bool:
         return False
     if _is_md5_of_constant(child):
         return False
+    if kind == "DECIMAL" and before in _DIGITS:
+        decimal = node["return_type"]["type_info"]
+        return bool(decimal["width"] - decimal["scale"] < _DIGITS[before])
     return before != "SQLNULL" and kind not in _WIDER.get(str(before), ())
 
 

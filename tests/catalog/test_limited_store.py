@@ -357,12 +357,16 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         "SELECT v FROM t WHERE v = ? AND v <> '?' AND ts > '2020-01-01' AND v = e",
         "SELECT v FROM t WHERE h = md5_number_lower('x') OR h = md5_number_lower(?) OR h = hash(v)",
         "SELECT v FROM t UNION ALL SELECT i FROM t", "SELECT sum(i) / count(*), avg(u) FROM t",
+        "SELECT CAST(count(*) AS DECIMAL(31, 0)) FROM t", "SELECT CAST(b AS DECIMAL(19, 0)) FROM t",
+        "SELECT CAST(i AS DECIMAL(12, 2)) FROM t", "SELECT 1 FROM t WHERE b = 1.5",
     )  # fmt: skip
     may = (
         "SELECT 1 FROM t WHERE v = 1", "SELECT 1 FROM t WHERE v IN (i)", "SELECT not v FROM t",
         "SELECT 1 FROM t WHERE v BETWEEN ts AND ts", "SELECT CASE v WHEN i THEN 1 END FROM t",
         "SELECT v FROM t WHERE i IN (SELECT v FROM t)", "SELECT 1 FROM t WHERE v AND bo",
-        "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT 1 FROM t WHERE b = 1.5",
+        "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT CAST(b AS DECIMAL(18, 0)) FROM t",
+        "SELECT CAST(i AS DECIMAL(12, 3)) FROM t", "SELECT CAST(d AS DECIMAL(31, 0)) FROM t",
+        "SELECT CAST(v AS DECIMAL(31, 0)) FROM t", "SELECT CAST(sum(b) AS DECIMAL(31, 0)) FROM t",
         "SELECT no_such_column FROM t", "SELECT 1 FROM t WHERE h = md5_number_lower(v)",
         "SELECT 1 FROM t WHERE v = md5_number_lower('x')", "SELECT 1 FROM t WHERE ts > md5('x')",
     )  # fmt: skip

@@ -14,7 +14,7 @@ NOW = "select count(*) from metaocean where inserttime <= current timestamp"
 
 
 def plan(store: CatalogStore, statement: str) -> str | None:
-    """The plan of a statement by the cursor that answers next; "" where it is made when it comes."""
+    """The plan that the next cursor has of a statement; "" where it is made when that comes."""
     with store.reading() as snapshot:
         assert isinstance(snapshot._cursor, SelectOnly)
         return snapshot._cursor._plans.get(prepare(snapshot, statement))
