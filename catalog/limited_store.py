@@ -72,6 +72,10 @@ class LimitedStore:
                 limited, JOINED, self._facts.of, self._settings, number, self._store.facts.of
             )
 
+    def reading_portions(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See Catalog: engines are the whole catalog's, which others use."""
+        return self.reading(at)
+
     def snapshot(self) -> int:
         """See Catalog: limited catalogs have the whole one's snapshots."""
         return self._store.snapshot()

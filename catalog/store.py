@@ -31,6 +31,7 @@ from catalog.lake.connection import (
     Lake,
     close,
     one_line,
+    one_thread,
     snapshot_of,
     translated,
 )
@@ -106,6 +107,7 @@ class CatalogStore:
             self._limits["threads"] = str(threads)
         self._newest_reader: Lake | None = None
         self.engines = SnapshotEngines(self._limits, share_budget=share_budget)
+        self._answers_many, self._portions_lock = share_budget, threading.Lock()
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
@@ -134,6 +136,21 @@ class CatalogStore:
         """See Catalog."""
         with self.inspecting(at) as cursor:
             yield Snapshot(SelectOnly(cursor), JOINED, self.facts.of, self, at)
+
+    @contextmanager
+    def reading_portions(self, at: int | None = None) -> Iterator[Snapshot]:
+        """See Catalog.
+
+        Two threads seldom find work for both, and their joins' tables are larger: of 20,480 frames
+        they took 122 ms of CPU where one took 81, of 40,960 158 and 126.
+        """
+        with ExitStack() as stack:
+            # One at a time: another would keep the one thread for what there was before.
+            if not self._answers_many and self._portions_lock.acquire(blocking=False):
+                stack.callback(self._portions_lock.release)
+                # By a cursor without a transaction, which an error of the reader would abort.
+                stack.enter_context(one_thread(stack.enter_context(self._cursor(at))))
+            yield stack.enter_context(self.reading(at))
 
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -31,6 +31,12 @@ class Catalog(Protocol):
     def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """`reading`, from the catalog's own files also where memory holds the snapshot."""
 
+    def reading_portions(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """`reading`, for many statements of some ten thousand rows each.
+
+        A process that answers nobody else computes them on one thread.
+        """
+
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
 

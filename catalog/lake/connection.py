@@ -242,7 +242,7 @@ class Lake:
         )
         self.connection.execute(f"SET allowed_directories = [{allowed}]")
         self.connection.execute("SET enable_external_access = false")
-        stream_buffer.allow(self.connection)
+        stream_buffer.allow(self.connection, "threads")  # for `one_thread`
         self.connection.execute("SET lock_configuration = true")
 
 
@@ -259,10 +259,10 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def one_thread(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let a writer work on one core for the block.
+    """Let a connection, and all that share its engine, work on one core for the block.
 
-    Each thread holds row groups of all columns that it reads and writes: at a million frames two
-    took 1.2 GB, and one 0.4 GB and a fifth less of CPU.
+    Each thread of a writer holds row groups of all columns that it reads and writes: at a million
+    frames two took 1.2 GB, and one 0.4 GB and a fifth less of CPU.
     """
     row = connection.execute("SELECT current_setting('threads')").fetchone()
     connection.execute("SET threads = 1")

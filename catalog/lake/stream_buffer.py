@@ -8,9 +8,13 @@ _SIZE = "64KB"
 of 32 kB, which is 2 GB. With this the speed is the same."""
 
 
-def allow(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let `shrink` set it once the connection is locked: each cursor has one of its own."""
-    connection.execute(f"SET allowed_configs = ['{_SETTING}']")
+def allow(connection: duckdb.DuckDBPyConnection, *others: str) -> None:
+    """Let `shrink` set it once the connection is locked: each cursor has one of its own.
+
+    Args:
+        others: Settings of DuckDB that may be set then, too.
+    """
+    connection.execute(f"SET allowed_configs = {[_SETTING, *others]}")
 
 
 def shrink(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -46,6 +46,7 @@ class UndividedRows:
         self._file.seek(0)
         for batch in pa.ipc.open_stream(self._file, options=_UNPACKED):
             yield pa.Table.from_batches([batch])
+            del batch  # before the next is read
 
 
 class RowsFile:

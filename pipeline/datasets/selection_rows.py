@@ -93,6 +93,8 @@ def portioned_rows(
         known = dict.fromkeys(portions.classes, "")
         sides, report = divide(frames, np.asarray(frames[FKEY_HASH]), division, known)
         of_rows = pa.array(splits).take(pa.array(sides))
+        writing.kept.clear()
+        del frames, sides
         rows = RowsFile(_counted(_with_splits(undivided, of_rows), counts))
     if not counts.frames:
         return None
@@ -130,20 +132,23 @@ class _Writing:
                 self.kept.append(_encoded(portion.frames, keep))
             splits = pa.array([split]).take(pa.array(np.zeros(len(portion), np.int64)))
             yield _rows(self._catalog, portion, splits, self._sources, self._classes)
+            del portion, splits  # before the next is read
 
 
 def _counted(portions: Iterator[pa.Table], counts: RowCounts) -> Iterator[pa.Table]:
     for rows in portions:
         counts.add(rows)
         yield rows
+        del rows  # before the next is read
 
 
 def _with_splits(undivided: UndividedRows, splits: pa.Array) -> Iterator[pa.Table]:
     index, start = FRAMES_SCHEMA.get_field_index("split"), 0
     for rows in undivided.portions():
         of_rows = splits.slice(start, rows.num_rows)
-        yield rows.set_column(index, FRAMES_SCHEMA.field(index), of_rows)
         start += rows.num_rows
+        yield rows.set_column(index, FRAMES_SCHEMA.field(index), of_rows)
+        del rows  # before the next is read
 
 
 def _divided_by(division: Division) -> list[str]:

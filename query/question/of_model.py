@@ -36,7 +36,7 @@ _SCORE = re.compile(rf"(?<![\w.])({'|'.join(SCORES)})(?![\w(])", re.IGNORECASE)
 
 @contextmanager
 def asking(
-    store: Catalog, question: Question, at: int | None = None
+    store: Catalog, question: Question, at: int | None = None, *, portions: bool = False
 ) -> Iterator[tuple[Snapshot, Question]]:
     """The snapshot that a question is about, and the question in names that it has.
 
@@ -44,9 +44,11 @@ def asking(
 
     Args:
         at: The snapshot to ask where the question names none; the newest when None.
+        portions: Many statements will ask for some ten thousand rows each.
     """
     names_cells = _names_cells(question.where) or CONFUSION_CELLS in (question.sql or "").lower()
-    reading = store.reading_files if names_cells else store.reading
+    of_all = store.reading_portions if portions else store.reading
+    reading = store.reading_files if names_cells else of_all
     with reading(question.snapshot_for(at)) as snapshot:
         yield snapshot, in_names_of(snapshot, question)
 

@@ -66,9 +66,7 @@ def joined_groups(groupings: Sequence[Codes]) -> Codes:
     of_frame = _combined(groupings)
     some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
     some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
-    tuples = [
-        np.unique(codes[some], return_inverse=True)[1].astype(np.int32) for codes in groupings
-    ]
+    tuples = [_ranks(codes[some]).astype(np.int32) for codes in groupings]
     least = np.arange(len(some))  # of each combination: the first that is known to go with it
     while True:
         before = least
@@ -79,18 +77,31 @@ def joined_groups(groupings: Sequence[Codes]) -> Codes:
         np.minimum.at(least, before, least.copy())
         least = least[least]
         if (least == before).all():
-            groups: Codes = np.unique(least, return_inverse=True)[1].astype(np.int64)
-            return groups[of_frame]
+            groups: Codes = _ranks(least).astype(np.int64)[of_frame]
+            return groups
 
 
 def _combined(groupings: Sequence[Codes]) -> Codes:
     """Number of the combination of codes that each frame has."""
     of_frame = np.zeros(len(groupings[0]), np.int64)
     for codes in groupings:
-        dense = np.unique(codes, return_inverse=True)[1]
+        dense = _ranks(codes)
         dense += of_frame * (int(dense.max(initial=0)) + 1)
-        of_frame = np.unique(dense, return_inverse=True)[1]
+        of_frame = _ranks(dense)
     return of_frame
+
+
+def _ranks(codes: Codes) -> Codes:
+    """The place of each code among all that there are, from 0; no code is below 0."""
+    greatest = int(codes.max(initial=-1))
+    if greatest >= 4 * len(codes):
+        return np.unique(codes, return_inverse=True)[1]
+    # Without an order of all: of 637,000 frames 0.3 s and 17 MB less.
+    places = np.zeros(greatest + 1, np.int64)
+    places[codes] = 1
+    np.cumsum(places, out=places)
+    places -= 1
+    return places[codes]
 
 
 def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:

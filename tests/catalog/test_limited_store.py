@@ -385,7 +385,8 @@ def test_there_is_nothing_to_write_with(limited: LimitedStore) -> None:
     """It offers what readers need: no writing, no locks, none of DuckLake's own tables."""
     names = {name for name in [*dir(limited), *vars(limited)] if not name.startswith("_")}
     assert names == {
-        "close", "condition", "quiesced", "reading", "reading_files", "snapshot",
+        "close", "condition", "quiesced", "reading", "reading_files", "reading_portions",
+        "snapshot",
     }  # fmt: skip
 
 

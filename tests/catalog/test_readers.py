@@ -46,6 +46,29 @@ def test_many_readers_at_once(store: CatalogStore) -> None:
             assert first.execute(COUNT).fetchall() == [(0,)]
 
 
+@pytest.mark.parametrize("at", [None, 1])
+def test_portions_are_read_on_one_thread(store: CatalogStore, at: int | None) -> None:
+    """Until the block ends, a failed one, too; not where a process answers many callers."""
+    many = CatalogStore(store.location, share_budget=True)
+    for one, threads in ((store, 1), (many, 2)):
+        with one.inspecting(at) as cursor:
+            cursor.execute("SET threads = 2")
+            with one.reading_portions(at) as snapshot:
+                assert _threads(cursor) == threads
+                with one.reading_portions(at):  # a second one changes nothing
+                    assert _threads(cursor) == threads
+                assert _threads(cursor) == threads
+                with pytest.raises(duckdb.Error):
+                    snapshot.execute("SELECT error('no')").fetchall()
+            assert _threads(cursor) == 2
+    many.close()
+
+
+def _threads(cursor: duckdb.DuckDBPyConnection) -> int:
+    row = cursor.execute("SELECT current_setting('threads')").fetchone()
+    return int(row[0]) if row else 0
+
+
 def everything(folder: Path) -> list[Path]:
     """All files but those that SQLite keeps beside an open database."""
     return sorted(path for path in folder.rglob("*") if not path.name.endswith(("-shm", "-wal")))
