@@ -117,6 +117,7 @@ class CatalogStore:
         if not is_made(location):
             self._make()
         self._check_format()
+        self.memory.at(None)  # begins to load what is kept in memory
 
     def _kept_in_memory(self, budget_mb: int) -> "MemoryKeeper | NoMemory":
         if not budget_mb:

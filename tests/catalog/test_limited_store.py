@@ -359,6 +359,8 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         "SELECT v FROM t UNION ALL SELECT i FROM t", "SELECT sum(i) / count(*), avg(u) FROM t",
         "SELECT CAST(count(*) AS DECIMAL(31, 0)) FROM t", "SELECT CAST(b AS DECIMAL(19, 0)) FROM t",
         "SELECT CAST(i AS DECIMAL(12, 2)) FROM t", "SELECT 1 FROM t WHERE b = 1.5",
+        "SELECT CAST(sum(b) AS DECIMAL(31, 0)) FROM t", "SELECT CAST(max(v) AS INTEGER) + 1 FROM t",
+        "SELECT CAST(x AS INTEGER) FROM (SELECT max(v) AS x FROM t)",
     )  # fmt: skip
     may = (
         "SELECT 1 FROM t WHERE v = 1", "SELECT 1 FROM t WHERE v IN (i)", "SELECT not v FROM t",
@@ -366,7 +368,15 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         "SELECT v FROM t WHERE i IN (SELECT v FROM t)", "SELECT 1 FROM t WHERE v AND bo",
         "SELECT 1 FROM t JOIN t AS s ON t.v = s.i", "SELECT CAST(b AS DECIMAL(18, 0)) FROM t",
         "SELECT CAST(i AS DECIMAL(12, 3)) FROM t", "SELECT CAST(d AS DECIMAL(31, 0)) FROM t",
-        "SELECT CAST(v AS DECIMAL(31, 0)) FROM t", "SELECT CAST(sum(b) AS DECIMAL(31, 0)) FROM t",
+        "SELECT CAST(v AS DECIMAL(31, 0)) FROM t", "SELECT sum(CAST(v AS INTEGER)) FROM t",
+        "SELECT CAST(v AS INTEGER), count(*) FROM t GROUP BY v",
+        "SELECT CAST(x AS INTEGER) FROM (SELECT max(v) AS x FROM t GROUP BY i)",
+        "SELECT CAST(x AS INTEGER) FROM (SELECT max(v) AS x FROM t), t",
+        "SELECT CAST(max(v) AS INTEGER) FROM t WHERE v = 1",
+        "SELECT CAST(max(v) AS INTEGER) FROM t HAVING CAST(max(v) AS INTEGER) = 1",
+        "SELECT CAST(max(v) AS INTEGER) FROM t UNION ALL SELECT CAST(v AS INTEGER) FROM t",
+        "SELECT count(*) FILTER (CAST(v AS INTEGER) = 1) FROM t",
+        "SELECT count(*) FROM t WHERE EXISTS (SELECT 1 FROM t AS s WHERE CAST(s.v AS INTEGER) = 1)",
         "SELECT no_such_column FROM t", "SELECT 1 FROM t WHERE h = md5_number_lower(v)",
         "SELECT 1 FROM t WHERE v = md5_number_lower('x')", "SELECT 1 FROM t WHERE ts > md5('x')",
     )  # fmt: skip

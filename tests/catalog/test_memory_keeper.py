@@ -71,6 +71,15 @@ def rows(store: CatalogStore, statement: str) -> list[tuple[object, ...]]:
         return cursor.execute(statement).fetchall()
 
 
+def test_loading_begins_as_a_store_is_opened(tmp_path: Path, templates: Templates) -> None:
+    """Who starts a server asks it later, and then waits the less."""
+    templates.copy(make_one_frame, tmp_path)
+    hot = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, snapshot_memory_mb=100)
+    assert isinstance(hot.memory, keeper.MemoryKeeper)
+    assert hot.memory.state is not keeper.State.EMPTY
+    hot.close()
+
+
 def held(store: CatalogStore) -> int | None:
     """Number of the snapshot in memory."""
     assert isinstance(store.memory, keeper.MemoryKeeper)
