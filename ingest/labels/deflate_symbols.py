@@ -9,7 +9,7 @@ between only when a match at another distance asks for it.
 A block's *near* distance is the one of these two that its codes make shorter: a row with filter Sub
 has matches at the distance of a byte, one without filter at that of a pixel.
 
-Symbols are looked up several at once: an entry of the joint table holds what the next 10 bits of
+Symbols are looked up several at once: an entry of the joint table holds what the next 11 bits of
 the stream say, up to three literals and all matches that follow at the near distance, and a step of
 the main loop takes them without a branch, for a branch that is guessed wrong costs as much as
 several steps. What does not fit an entry is decoded symbol by symbol.
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.labels.words import compiled, load32, load64, signed, store32, store64
+from ingest.labels.words import compiled, load32, load64, move, prefetch, signed, store32, store64
 
 PIXEL = 3
 """Bytes of a pixel."""
@@ -42,11 +42,11 @@ ORIGIN = 16
 """Index of a stream's first byte in the window."""
 
 # What `decode` keeps from one call to the next, by place in its int64 array.
-BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, NEAR, UNWRITTEN = range(9)
-STATE = 9
+BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, NEAR, UNWRITTEN, MOVED, MOVED_BY = range(11)
+STATE = 11
 BETWEEN, CODES, STORED, ENDED = range(4)
 
-_BITS = 10
+_BITS = 11
 """Bits that tables are looked up by."""
 
 _MASK = np.uint64((1 << _BITS) - 1)
@@ -62,11 +62,13 @@ _END_OF_BLOCK, _WRONG = -1, -2
 _OFTEN = 2
 """Bits of a code that stands for a quarter of the matches or more."""
 
-# An entry of the joint table: bits taken (6), how far the last four bytes stand in a pattern of
-# eight (2, from bit 6), eight times the literals (8, from bit 8), bytes of the matches (16, from
-# bit 16), the literals (24, from bit 32), and of a last match that says its length in bits beyond
-# the look-up's where these are (4, from bit 56), how many (3, from bit 60), and a one.
-# 0: the next symbol does not fit.
+# An entry of the joint table: eight times the literals (8), bits taken (8, from bit 8), bytes of
+# the matches (16, from bit 16), the literals (24, from bit 32), how far the last four bytes stand
+# in a pattern of eight (2, from bit 56), and where the last match's length goes on in bits beyond
+# the look-up's, which a distance of one bit, 0, follows (6, from bit 58): _NOWHERE where it does
+# not. 0: the next symbol does not fit.
+_TURN, _WHERE = 56, 58
+_NOWHERE = np.uint64(1 << 63)
 
 _LENGTHS = np.array(
     [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
@@ -80,6 +82,7 @@ _DISTANCES = np.array(
 _DISTANCE_EXTRA = np.array([max(0, n // 2 - 1) for n in range(30)], np.int64)
 # Times one byte, or the lowest three of a word: those again and again.
 _NARROW_PATTERN, _WIDE_PATTERN = np.uint64(0x0101010101010101), np.uint64(0x0001000001000001)
+_PIXEL_BITS = np.uint64(0xFFFFFF)
 _CODE_ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
 
 
@@ -88,8 +91,8 @@ def new_tables() -> tuple[Any, ...]:
     return (
         np.zeros(320, np.int64),
         np.zeros(2 << _BITS, np.uint64),
-        np.zeros(1 << _BITS, np.int64),
-        np.zeros(1 << _BITS, np.int64),
+        np.zeros(1 << _BITS, np.int16),
+        np.zeros(1 << _BITS, np.int16),
         np.zeros(_SLOTS + 16, np.int64),
         np.zeros(_SLOTS + 16, np.int64),
     )
@@ -129,11 +132,10 @@ def _is_code(lengths: Any, first: int, many: int, long: Any) -> bool:
 @compiled()
 def _mirrored(code: int, length: int) -> Any:
     """A code's bits as they come in the stream: the highest first."""
-    mirrored = 0
-    for _ in range(length):
-        mirrored = mirrored << 1 | code & 1
-        code >>= 1
-    return mirrored
+    code = (code & 0x5555) << 1 | code >> 1 & 0x5555
+    code = (code & 0x3333) << 2 | code >> 2 & 0x3333
+    code = (code & 0x0F0F) << 4 | code >> 4 & 0x0F0F
+    return ((code & 0xFF) << 8 | code >> 8) >> (16 - length)
 
 
 @compiled()
@@ -145,38 +147,43 @@ def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: 
         first: Where this alphabet begins in ``lengths``.
         many: Symbols of this alphabet.
         bits: The table has 2**bits entries.
-        table: int64, symbol * 16 + bits of its code; 0 where the code is longer, or there is none.
+        table: int16, symbol * 16 + bits of its code; 0 where the code is longer, or there is none.
         long: int64: how many codes have 0 to 15 bits, the symbols by their codes, these codes, and
             room.
 
     Returns:
         Whether zlib takes such a code.
     """
-    for index in range(1 << bits):
-        table[index] = 0
     if not _is_code(lengths, first, many, long):
         return False
     slot = 16
     for length in range(1, _LONGEST + 1):
         long[_SLOTS + length] = slot
         slot += long[length]
+    # Symbols without a code go where nobody looks: that is no branch to guess.
+    long[_SLOTS] = 0
     for symbol in range(many):
-        length = lengths[first + symbol]
-        if length:
-            long[long[_SLOTS + length]] = symbol
-            long[_SLOTS + length] += 1
-    code, slot = 0, 16
+        slot_of = np.uint64(_SLOTS + lengths[np.uint64(first + symbol)])
+        place = np.uint64(long[slot_of])
+        long[place] = symbol
+        long[slot_of] = signed(place) + (1 if slot_of > _SLOTS else 0)
+    long[0] = 0
+    code, place = 0, np.uint64(16)
+    table[0] = 0
     for length in range(1, _LONGEST + 1):
         code <<= 1
+        # What the next bit does not change stands twice.
+        half = np.uint64(1 << (length - 1))
+        if length <= bits:
+            for index in range(half):
+                table[half + np.uint64(index)] = table[np.uint64(index)]
         for _ in range(long[length]):
             mirrored = _mirrored(code, length)
-            symbol = long[slot]
-            long[slot + _MIRRORED] = mirrored
-            slot += 1
-            code += 1
+            long[place + np.uint64(_MIRRORED)] = mirrored
             if length <= bits:
-                for index in range(mirrored, 1 << bits, 1 << length):
-                    table[index] = symbol << 4 | length
+                table[np.uint64(mirrored)] = long[place] << 4 | length
+            place += np.uint64(1)
+            code += 1
     return True
 
 
@@ -200,54 +207,74 @@ def _long_code(word: Any, long: Any) -> Any:
 def _matches(used_bits: int, near: int, size: int) -> Any:
     """The joint table's entry of matches alone."""
     turn = (size - 4) % PIXEL if near == PIXEL else 0
-    return np.uint64(used_bits | turn << 6 | size << 16)
+    return np.uint64(used_bits << 8 | size << 16 | turn << _TURN) | _NOWHERE
 
 
 @compiled()
 def _behind(entry: Any) -> Any:
-    """The bits an entry adds to a literal's in front of it; 0 where there is no room for it."""
+    """What an entry adds to a literal's in front of it; _NOWHERE where there is no room for it."""
     moved = (entry >> np.uint64(32) & np.uint64(0xFFFF)) << np.uint64(40)
     added = (entry & ~np.uint64(0xFFFFFF << 32)) + moved
-    return np.uint64(0) if signed(entry >> np.uint64(8)) & 24 == 24 else added
+    full = entry & np.uint64(24) == 24
+    return _NOWHERE if full or entry == 0 else added
+
+
+@compiled()
+def _moved(entry: Any, used_bits: int) -> Any:
+    """What is added to an entry so that its last length goes on behind ``used_bits`` more."""
+    return ~np.uint64(signed(entry) >> 63) & np.uint64(used_bits << _WHERE)
 
 
 @compiled()
 def _match_and(used_bits: int, near: int, size: int, rest: Any) -> Any:
     """The joint table's entry of a match, and of those at the same distance that follow it."""
     more = signed(rest >> np.uint64(16)) & 0xFFFF
-    length = rest >> np.uint64(56)
-    length += np.uint64(used_bits) if length else np.uint64(0)
     alone = _matches(used_bits, near, size)
-    both = _matches(used_bits + (signed(rest) & 63), near, size + more) | length << np.uint64(56)
-    return alone if more == 0 or signed(rest >> np.uint64(8)) & 24 else both
+    if near == 1:
+        both = rest + np.uint64(used_bits << 8 | size << 16) + _moved(rest, used_bits)
+        return alone if more == 0 or rest & np.uint64(24) else both
+    used_by_both = used_bits + (signed(rest >> np.uint64(8)) & 255)
+    both = _matches(used_by_both, near, size + more) & ~_NOWHERE
+    both |= (rest + _moved(rest, used_bits)) & np.uint64(63 << _WHERE)
+    return alone if more == 0 or rest & np.uint64(24) else both
 
 
 @compiled()
-def _length_and(
-    bits: int, index: int, code: int, symbol: int, joint: Any, distances: Any, near: int
-) -> Any:
-    """The joint table's entry of a length with a code of ``code`` bits, and of what follows it."""
+def _set_length(
+    bits: int, joint: Any, code: int, code_bits: int, symbol: int, near: int, near_code: int,
+    near_bits: int,
+) -> None:  # fmt: skip
+    """Fill the joint table's entries of ``bits`` bits that begin with a length's code."""
+    base = np.uint64(1 << bits)
     extra = _LENGTH_EXTRA[symbol - 257]
     size = _LENGTHS[symbol - 257]
-    used_bits = code + extra
+    used_bits = code_bits + extra
+    at = base + np.uint64(code)
     if used_bits >= bits:
-        # Where the bit 0 is the code of distance 1, in a label of runs hardly another one is used.
-        if near == 1 and distances[0] == 1 and extra > 0:
-            where = np.uint64(code) | np.uint64(8 | extra) << np.uint64(4)
-            return _matches(used_bits + 1, near, size) | where << np.uint64(56)
-        return np.uint64(0)
-    far = distances[index >> used_bits]
-    size += index >> code & ((1 << extra) - 1)
-    used_bits += far & 15
-    if far == 0 or used_bits > bits or (far >> 4) + 1 != near:
-        return np.uint64(0)
-    return _match_and(
-        used_bits, near, size, joint[(1 << (bits - used_bits)) + (index >> used_bits)]
-    )
+        # In a label of runs hardly another distance is used where one bit stands for one.
+        if near == 1 and near_bits == 1 and near_code == 0 and extra > 0:
+            entry = _matches(used_bits + 1, near, size) & ~_NOWHERE
+            entry |= np.uint64(code_bits << _WHERE)
+            while at < np.uint64(2) * base:
+                joint[at] = entry
+                at += np.uint64(1 << code_bits)
+        return
+    at += np.uint64(near_code << used_bits)
+    used_bits += near_bits
+    if used_bits > bits:
+        return
+    rests = np.uint64(1 << (bits - used_bits))
+    for more in range(1 << extra):
+        where = at + np.uint64(more << code_bits)
+        for rest in range(rests, np.uint64(2) * rests):
+            joint[where] = _match_and(used_bits, near, size + more, joint[np.uint64(rest)])
+            where += np.uint64(1 << used_bits)
 
 
 @compiled()
-def _set_entries(bits: int, joint: Any, long: Any, distances: Any, near: int) -> None:
+def _set_entries(
+    bits: int, joint: Any, long: Any, near: int, near_code: int, near_bits: int
+) -> None:
     """Fill the joint table's part of entries of ``bits`` bits from those of fewer."""
     base = np.uint64(1 << bits)
     for index in range(base):
@@ -256,40 +283,49 @@ def _set_entries(bits: int, joint: Any, long: Any, distances: Any, near: int) ->
     for length in range(1, bits + 1):
         step, rests = np.uint64(1 << length), np.uint64(1 << (bits - length))
         for _ in range(long[np.uint64(length)]):
-            symbol, at = long[slot], base + np.uint64(long[slot + np.uint64(_MIRRORED)])
+            symbol, code = long[slot], long[slot + np.uint64(_MIRRORED)]
             slot += np.uint64(1)
             if symbol < 256:
-                alone = np.uint64(length | 8 << 8 | symbol << 32)
-                moved = np.uint64(length << 56)
+                at = base + np.uint64(code)
+                alone = np.uint64(8 | length << 8 | symbol << 32)
                 for rest in range(rests, np.uint64(2) * rests):
                     entry = joint[np.uint64(rest)]
-                    # Bits and literals add up; where a length is moves on.
-                    joint[at] = alone + entry + (np.uint64(signed(entry) >> 63) & moved)
+                    # Bits and literals add up; where a length goes on moves.
+                    joint[at] = alone + entry + _moved(entry, length)
                     at += step
-            elif 256 < symbol <= 285:
-                while at < np.uint64(2) * base:
-                    joint[at] = _length_and(
-                        bits, signed(at - base), length, symbol, joint, distances, near
-                    )
-                    at += step
+            elif 256 < symbol <= 285 and near_bits:
+                _set_length(bits, joint, code, length, symbol, near, near_code, near_bits)
 
 
 @compiled()
-def _set_joint(joint: Any, long: Any, distances: Any, near: int) -> None:
+def _near_code(long_distances: Any, near: int) -> Any:
+    """The code of a block's near distance and its bits; 0 where there is none."""
+    slot = 16
+    for length in range(1, _LONGEST + 1):
+        for _ in range(long_distances[length]):
+            if long_distances[slot] == near - 1:
+                return long_distances[slot + _MIRRORED], signed(length)
+            slot += 1
+    return signed(0), signed(0)
+
+
+@compiled()
+def _set_joint(joint: Any, long: Any, long_distances: Any, near: int) -> None:
     """Fill the joint table; what entries of n bits add to a literal stands from 2**n on.
 
     Of the table's own bits the entries themselves; what a shortest code leaves no room for is not
     filled.
     """
+    near_code, near_bits = _near_code(long_distances, near)
     shortest = 1
     while shortest < _BITS and long[shortest] == 0:
         shortest += 1
-    joint[0] = joint[1] = 0
+    joint[0] = joint[1] = _NOWHERE
     for bits in range(1, _BITS - shortest + 1):
-        _set_entries(bits, joint, long, distances, near)
+        _set_entries(bits, joint, long, near, near_code, near_bits)
         for index in range(1 << bits, 2 << bits):
             joint[np.uint64(index)] = _behind(joint[np.uint64(index)])
-    _set_entries(_BITS, joint, long, distances, near)
+    _set_entries(signed(_BITS), joint, long, near, near_code, near_bits)
 
 
 @compiled()
@@ -323,7 +359,7 @@ def _read_lengths(stream: Any, bit: int, last_bit: int, many: int, lengths: Any,
             length = lengths[done - 1] if symbol == 16 else 0
         bit += extra
         for _ in range(times):
-            lengths[done] = length
+            lengths[np.uint64(done)] = length
             done += 1
     return bit
 
@@ -413,7 +449,7 @@ def _begin_codes(
     if not _set_code(lengths, symbols, distances, signed(_BITS), distance_table, long_distances):
         return False
     _set_near(_near(lengths, symbols, distances), state)
-    _set_joint(joint, long, distance_table, state[NEAR])
+    _set_joint(joint, long, long_distances, state[NEAR])
     state[BIT], state[MODE] = bit, CODES
     return True
 
@@ -464,9 +500,17 @@ def write_stretch(window: Any, start: int, end: int, first: int, behind: int) ->
     """Write the bytes of a stretch that lie from ``first`` to ``behind``, and up to seven more."""
     if end <= start or start < ORIGIN:  # none, or one of what was dropped
         return
-    pattern = (np.uint64(load32(window, start - 4)) >> np.uint64(8)) * _WIDE_PATTERN
+    pixel = np.uint64(load32(window, start - 4)) >> np.uint64(8)
+    pattern = pixel * _WIDE_PATTERN
     at = start + max(0, first - start) // PIXEL * PIXEL
     end = min(end, behind)
+    second = ((pixel >> np.uint64(16) | pixel << np.uint64(8)) & _PIXEL_BITS) * _WIDE_PATTERN
+    third = ((pixel >> np.uint64(8) | pixel << np.uint64(16)) & _PIXEL_BITS) * _WIDE_PATTERN
+    while at + 24 <= end:
+        store64(window, at, pattern)
+        store64(window, at + 8, second)
+        store64(window, at + 16, third)
+        at += 24
     # Two pixels at a time; the last bytes apart, for behind them others stand.
     while at + 8 <= end:
         store64(window, at, pattern)
@@ -477,7 +521,7 @@ def write_stretch(window: Any, start: int, end: int, first: int, behind: int) ->
         at += 1
 
 
-@compiled()
+@compiled(forceinline=True)
 def _write_source(
     window: Any, first: int, behind: int, starts: Any, ends: Any, state: Any, stretch: int
 ) -> bool:
@@ -498,7 +542,7 @@ def _write_source(
     return True
 
 
-@compiled()
+@compiled(forceinline=True)
 def _copy(window: Any, at: int, distance: int, size: int) -> None:
     """A match at any distance; up to seven bytes behind it are overwritten."""
     done = 0
@@ -558,12 +602,22 @@ def _one_symbol(word: Any, tables: Any) -> Any:
 
 
 @compiled()
+def move_rest(window: Any, at: int, state: Any) -> None:
+    """Move what a match may ask for and was left where it was when the window was moved back."""
+    if state[MOVED] > ORIGIN:
+        if at <= state[MOVED] + HISTORY + OVERHANG:
+            move(window, ORIGIN, ORIGIN + state[MOVED_BY], state[MOVED] - ORIGIN)
+        state[MOVED] = ORIGIN
+
+
+@compiled(forceinline=True)
 def _write_match(
     window: Any, at: int, size: int, distance: int, near: int, end: int, stretches: Any, state: Any
 ) -> Any:
     """Write a match that is not at the near distance; where the stretch ends that may go on."""
     starts, ends = stretches
     stretch = state[STRETCHES] - 1
+    move_rest(window, at, state)
     if state[UNWRITTEN] <= stretch:
         source = at - distance
         if _write_source(window, source, source + size, starts, ends, state, stretch):
@@ -600,27 +654,22 @@ def _decoder(near: int) -> Any:
         starts, ends = stretches
         joint = tables[1]
         at = state[AT]
-        # The bits that come next, how many of them are counted, and the byte to go on from.
-        byte = state[BIT] >> 3
-        word = load64(stream, byte) >> np.uint64(state[BIT] & 7)
-        loaded = np.uint64(56 - (state[BIT] & 7))
-        byte += 7
-        last_byte = stream_bytes + 8
+        bit = state[BIT]
+        last_bit = 8 * stream_bytes
         # Unsigned, so that Numba does not look for a negative one.
         stretch = np.uint64(state[STRETCHES] - 1)
         end = state[OPEN_END]
         last = load32(window, at - 4)
-        entry = _look_up(joint, word, at)
-        while at < limit and byte <= last_byte:
-            word |= load64(stream, byte) << loaded
-            byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
-            loaded |= np.uint64(56)
+        entry = _look_up(joint, _from_bit(stream, bit), at)
+        while at < limit and bit <= last_bit:
+            word = _from_bit(stream, bit)
+            used_bits = signed(entry >> np.uint64(8)) & 255
             # The distance of a match whose length comes later is near if its last bit is 0.
-            ends_in = word >> ((entry - np.uint64(1)) & np.uint64(63))
-            if entry == 0 or signed(ends_in << np.uint64(63) & entry) < 0:
+            ends_in = word << np.uint64(-used_bits & 63)
+            if entry == 0 or signed(ends_in & ~entry) < 0:
                 used, size, distance = _one_symbol(word, tables)
-                word >>= np.uint64(used)
-                loaded -= np.uint64(used)
+                bit += used
+                word = _from_bit(stream, bit)
                 if distance < 0 or distance > at - ORIGIN:
                     state[MODE] = BETWEEN
                     if distance != _END_OF_BLOCK:
@@ -635,37 +684,35 @@ def _decoder(near: int) -> Any:
                     stretch = np.uint64(state[STRETCHES] - 1)
                     at += size
                 last = load32(window, at - 4)
-                # The next look-up needs more bits than such a symbol may leave.
-                word |= load64(stream, byte) << loaded
-                byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
-                loaded |= np.uint64(56)
                 if distance != near:
                     entry = _look_up(joint, word, at)
                     continue
                 entry = _matches(0, near, size)
+                used_bits = 0
 
-            size = (signed(entry >> np.uint64(16)) & 0xFFFF) + _low(
-                word >> (entry >> np.uint64(56) & np.uint64(15)),
-                signed(entry >> np.uint64(60) & np.uint64(7)),
-            )
-            used_bits = entry & np.uint64(63)
-            word >>= used_bits
-            loaded -= used_bits
-            following = joint[signed(word & _MASK) + (1 << _BITS)]
+            bit += used_bits
+            following = joint[signed(word >> np.uint64(used_bits) & _MASK) + (1 << _BITS)]
+            size = signed(entry >> np.uint64(16)) & 0xFFFF
+            size += _low(word, used_bits) >> signed(entry >> np.uint64(_WHERE))
 
             # Literals; then where the matches begin and end.
             literals = entry >> np.uint64(32)
-            eights = entry >> np.uint64(8) & np.uint64(255)
             store32(window, at, np.uint32(literals))
-            before = np.uint32((np.uint64(last) | literals << np.uint64(32)) >> eights)
-            begins = at + signed(eights >> np.uint64(3))
+            both = np.uint64(last) | literals << np.uint64(32)
+            before = np.uint32(both >> (entry & np.uint64(63)))
+            begins = at + (signed(entry >> np.uint64(3)) & 3)
             at = begins + size
+            # A line written is one fetched first, and stretches leave some out.
+            prefetch(window, at + 64)
+            prefetch(window, at + 128)
+            prefetch(window, at + 192)
+            prefetch(window, at + 256)
             some = size > 0
             pattern = np.uint64(before >> np.uint32(older)) * times
             store64(window, begins, pattern)
             turned = np.uint32(pattern)
             if near == PIXEL:
-                turned = np.uint32(pattern >> (entry >> np.uint64(3) & np.uint64(0x18)))
+                turned = np.uint32(pattern >> (entry >> np.uint64(_TURN - 3) & np.uint64(0x18)))
             last = turned if some else before
             store32(window, at - 4, last)
             # Where the next stretch begins, if this is not its continuation.
@@ -674,7 +721,7 @@ def _decoder(near: int) -> Any:
             end = at if some else end
             ends[stretch] = end
             entry = following
-        state[BIT] = 8 * byte - signed(loaded)
+        state[BIT] = bit
         state[AT] = at
         state[STRETCHES] = signed(stretch) + 1
         state[OPEN_END] = end

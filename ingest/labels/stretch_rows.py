@@ -29,6 +29,8 @@ from ingest.labels.deflate_symbols import (
     ENDED,
     HISTORY,
     MODE,
+    MOVED,
+    MOVED_BY,
     OPEN_END,
     ORIGIN,
     OVERHANG,
@@ -39,10 +41,20 @@ from ingest.labels.deflate_symbols import (
     UNWRITTEN,
     begin,
     decode,
+    move_rest,
     new_tables,
     write_stretch,
 )
-from ingest.labels.words import checksum_of, compiled, first_byte, load32, load64, signed, store64
+from ingest.labels.words import (
+    checksum_of,
+    compiled,
+    first_byte,
+    load32,
+    load64,
+    move,
+    signed,
+    swapped,
+)
 
 _ADLER = np.uint64(65521)
 _NEVER = 1 << 62
@@ -72,8 +84,7 @@ def _plus(pixel: Any, residue: Any) -> Any:
 @compiled()
 def _colour(pixel: Any) -> Any:
     """A pixel whose lowest byte is red, as 0xRRGGBB."""
-    red, blue = pixel & np.uint32(255), pixel >> np.uint32(16) & np.uint32(255)
-    return red << np.uint32(16) | pixel & np.uint32(0xFF00) | blue
+    return swapped(np.uint32(pixel)) >> np.uint32(8)
 
 
 @compiled()
@@ -129,7 +140,7 @@ def _repeat_end(window: Any, at: int, row_end: int, stretches: Any, stretch: int
     return min(at, row_end), stretch
 
 
-@compiled()
+@compiled(forceinline=True)
 def _plain_row(
     window: Any, at: int, row_end: int, stretches: Any, stretch: int, class_of: Any, counts: Any,
     mark: Any,
@@ -155,7 +166,7 @@ def _plain_row(
     return stretch, total, weighted, mark
 
 
-@compiled()
+@compiled(forceinline=True)
 def _sub_row(
     window: Any, at: int, row_end: int, stretches: Any, stretch: int, class_of: Any, counts: Any,
     mark: Any,
@@ -203,9 +214,8 @@ def _write_begin(window: Any, row: int, stretches: Any, stretch: int) -> None:
     """Write what a row is begun with, where a stretch goes on from the row above."""
     starts, ends = stretches
     start = starts[stretch]
-    if start < row:
-        for offset in range(row, min(row + 8, ends[stretch])):
-            window[offset] = window[start - PIXEL + (offset - start) % PIXEL]
+    for offset in range(row, min(row + 8, ends[stretch])):
+        window[offset] = window[start - PIXEL + (offset - start) % PIXEL]
 
 
 @compiled()
@@ -214,11 +224,12 @@ def _count_rows(
     counts: Any, sums: Any,
 ) -> Any:  # fmt: skip
     """Count rows up to ``last_row``; (the place behind them, stretch that is next), or (-1, 0)."""
-    ends = stretches[1]
+    starts, ends = stretches
     while row <= last_row:
         while ends[stretch] <= row:
             stretch += 1
-        _write_begin(window, row, stretches, stretch)
+        if starts[stretch] < row:
+            _write_begin(window, row, stretches, stretch)
         mark = sums[MARK]
         if window[row] == 0:
             stretch, total, weighted, mark = _plain_row(
@@ -240,9 +251,15 @@ def _count_rows(
 
 
 @compiled()
-def _move_back(window: Any, keep: int, stretches: Any, stretch: int, state: Any) -> int:
-    """Drop what stands before ``keep``; the stretch that ``stretch`` was."""
+def _move_back(window: Any, keep: int, row: int, stretches: Any, stretch: int, state: Any) -> int:
+    """Drop what stands before ``keep``; the stretch that ``stretch`` was.
+
+    What only matches at other distances ask for, and not the rows from ``row`` on, is moved by the
+    first of them: most windows have none.
+    """
     starts, ends = stretches
+    if keep < state[MOVED] + 8:
+        move_rest(window, state[AT], state)
     by = keep - ORIGIN
     at = state[AT]
     first = 0
@@ -252,8 +269,12 @@ def _move_back(window: Any, keep: int, stretches: Any, stretch: int, state: Any)
         # Of the stretch that is cut a first pixel is written, and it begins behind that.
         _write_begin(window, keep, stretches, first)
         starts[first] = keep + PIXEL
-    for offset in range(keep, at, 8):
-        store64(window, offset - by, load64(window, offset))
+    needed = max(keep, min(row, starts[min(stretch, state[STRETCHES] - 1)]) - 8)
+    # Where that is not overwritten before the last match that may ask for it.
+    if needed - by + HISTORY + 2 * OVERHANG > keep:
+        needed = keep
+    move(window, needed - by, needed, at - needed)
+    state[MOVED], state[MOVED_BY] = needed - by, by
     remaining = state[STRETCHES] - first
     for number in range(remaining):
         starts[number] = starts[first + number] - by
@@ -325,7 +346,7 @@ def _compiled(sources: int) -> Any:
                 return False
             keep = min(row, state[AT] - HISTORY)
             if keep > ORIGIN:
-                stretch = _move_back(window, keep, stretches, stretch, state)
+                stretch = _move_back(window, keep, row, stretches, stretch, state)
                 row -= keep - ORIGIN
                 behind -= keep - ORIGIN
         return row == behind and _checksum_fits(stream, (state[BIT] + 7) >> 3, sums)

@@ -12,16 +12,22 @@ from typing import Any, TypeVar
 import numba as nb
 import numpy as np
 from llvmlite import ir
-from numba.core import config, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Function], _Function]:
+def compiled(
+    *, cache: bool = False, inline: str = "never", forceinline: bool = False
+) -> Callable[[_Function], _Function]:
     """Numba's decorator for a kernel: without Python's lock, and without counting references.
 
     Counting those to arrays took a quarter of the time; so a kernel makes no arrays.
+
+    Args:
+        forceinline: LLVM puts the function into each that calls it: an array is handed over as
+            seven words, so that a call with several takes as long as 30 steps.
     """
     decorator: Callable[[_Function], _Function] = nb.njit(  # type: ignore[call-overload]
         nogil=True,
@@ -29,6 +35,7 @@ def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Functi
         error_model="numpy",
         cache=cache,
         inline=inline,
+        forceinline=forceinline,
         no_cfunc_wrapper=True,
         no_cpython_wrapper=not cache,
     )
@@ -84,7 +91,40 @@ def _storer(bits: int, kind: Any) -> Any:
     return store
 
 
+@intrinsic
+def _move_bytes(_typing: Any, array: Any, _to: Any, _at: Any, _size: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        array, to, at, size = values
+        target = byte_address(context, builder, signature.args[0], array, to)
+        source = byte_address(context, builder, signature.args[0], array, at)
+        cgutils.raw_memmove(builder, target, source, size, 1)  # type: ignore[no-untyped-call]
+
+    return types.void(array, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _prefetch(_typing: Any, array: Any, _at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        byte = byte_address(context, builder, signature.args[0], values[0], values[1])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte.type,), kind)
+        # To write, to keep in every cache, data.
+        builder.call(function, [byte, number(1), number(3), number(1)])
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def _swapped(_typing: Any, _word: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        return builder.bswap(values[0])
+
+    return types.uint32(types.uint32), generate
+
+
 _load64, _load32 = _loader(64, types.uint64), _loader(32, types.uint32)
+_move_at: Any = _move_bytes
 _store64, _store32 = _storer(64, types.uint64), _storer(32, types.uint32)
 
 
@@ -131,5 +171,18 @@ def _first_byte(_typing: Any, _word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+@compiled()
+def move(array: Any, to: int, at: int, size: int) -> None:
+    """Write a uint8 array's bytes from ``at`` on to where ``to`` is; both may overlap."""
+    if _CHECKED:
+        assert min(to, at) >= 0
+        assert max(to, at) + size <= len(array)
+    _move_at(array, to, at, size)
+
+
+prefetch: Any = _prefetch
+"""Ask for a byte of an array that is going to be written; none has to be there."""
 first_byte: Any = _first_byte
+swapped: Any = _swapped
+"""A uint32 with its lowest byte highest, and so on."""
 signed: Any = np.int64

@@ -231,6 +231,24 @@ def test_the_widest_rows(wider: int) -> None:
     assert count_pixels(around(picture, stream), LISTED).counts.tolist() == _slow(picture)[0]
 
 
+@pytest.mark.parametrize("alone", [97, 99, 101, 106, 300])
+def test_a_row_as_one_of_long_ago(alone: int) -> None:
+    """A match finds what stood before it when the window was moved back, which is within row 98."""
+    rng = Random(1)
+    mixed = [rng.choice(COLOURS) for _ in range(1000)]
+    areas = [[COLOURS[0]] * 700 + [COLOURS[1]] * 300, [COLOURS[4]] * 1000]
+    picture = Picture([mixed if y % 10 == 6 else areas[y % 2] for y in range(400)], filters=(1,))
+    raw = raw_rows(picture)
+    first, rest = raw[: 3001 * alone], raw[3001 * alone :]
+    runs = zlib.compressobj(wbits=-15, strategy=zlib.Z_RLE)
+    stream = runs.compress(first) + runs.flush(zlib.Z_SYNC_FLUSH)
+    any_match = zlib.compressobj(level=9, wbits=-15, zdict=first[-32768:])
+    stream = b"\x78\x9c" + stream + any_match.compress(rest) + any_match.flush()
+    stream += zlib.adler32(raw).to_bytes(4, "big")
+    assert zlib.decompress(stream) == raw
+    assert _by_stretches(stream, picture) == _by_libdeflate(raw, picture)
+
+
 @pytest.mark.wide
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
