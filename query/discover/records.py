@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from query.run.result_text import plain
+from query.run.value_text import plain
 
 _TEXT = pa.large_string()
 _FLOATS = ("uid", "gid")

@@ -8,8 +8,8 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.schema import FILES_COLUMNS
 from catalog.lake.snapshot import Snapshot
 from catalog.values import make_fkey
-from query.run.result_text import plain
 from query.run.run_sql import execute
+from query.run.value_text import plain
 
 
 @dataclass(frozen=True)

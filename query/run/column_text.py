@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from query.run.result_text import csv_field, json_value
+from query.run.value_text import csv_field, json_value
 
 _TEXT = pa.large_string()
 

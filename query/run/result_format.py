@@ -14,8 +14,8 @@ from query.run.result_text import (
     csv_names,
     indented_json_objects,
     json_objects,
-    plain,
 )
+from query.run.value_text import plain
 
 Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet", "xlsx"]
 

@@ -3,13 +3,12 @@
 import json
 import sys
 from collections.abc import Sequence
-from datetime import date, datetime, time
-from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as kinds
+
+from query.run.value_text import csv_field, json_value
 
 _FEW = 10_000
 """Values that are written one by one, in 10 ms, where that saves the import of Arrow's functions,
@@ -93,32 +92,6 @@ def _are_few(rows: pa.RecordBatch) -> bool:
 
 def _has_functions() -> bool:
     return "pyarrow.compute" in sys.modules
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: decimals as numbers, times as text, no number as null."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, datetime):
-        return value.isoformat(" ", "seconds")
-    if isinstance(value, date | time):
-        return value.isoformat()
-    return value
-
-
-def csv_field(value: Any) -> str:
-    """The value's text in CSV, unquoted; never of a missing one."""
-    if isinstance(value, Decimal):
-        text = f"{value:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return str(plain(value)) if isinstance(value, date | time) else str(value)
-
-
-def json_value(value: Any) -> str:
-    """The value in JSON."""
-    return json.dumps(plain(value), ensure_ascii=False)
 
 
 def _csv_value(value: Any) -> str:

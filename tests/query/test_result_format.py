@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from query.run import result_text
 from query.run.result_format import MEDIA_TYPES, Format, encoded, indented_json, to_records
-from query.run.result_text import csv_lines, json_objects, plain
+from query.run.result_text import csv_lines, json_objects
+from query.run.value_text import plain
 from tests.query.workbooks import workbook_columns
 
 TABLE = pa.table(

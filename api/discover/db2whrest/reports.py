@@ -22,7 +22,7 @@ from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.services.session import Session
 from catalog.lake.statement_watch import Cancellation
-from query.run.result_text import plain
+from query.run.value_text import plain
 
 router = discover_router("db2whrest")
 
