@@ -35,8 +35,11 @@ for i in 1 2; do
   ip -n "$prefix$i" addr add "$subnet.$i/24" dev eth0
   ip -n "$prefix$i" link set eth0 up
   ip -n "$prefix$i" link set lo up
+  # SHLVL: bash reads ~/.bashrc for a command of sshd unless it is told that it is no first shell, and
+  # what this machine's file writes would stand in the logs of jobs.
   cat > "sshd$i.conf" <<C
 Port 22
+SetEnv SHLVL=1
 ListenAddress $subnet.$i
 HostKey $folder/host_key
 PidFile $folder/sshd$i.pid
