@@ -27,7 +27,7 @@ from catalog.lake.group_tags import ClassGroups, groups_among, view_of
 from catalog.lake.layouts import ROW
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly, nodes
-from catalog.lake.statement_shape import LONGEST, shape_of
+from catalog.lake.statement_shape import LONGEST, Shape, shape_of
 from catalog.storage.lru import Lru
 from catalog.values import TagColumn
 
@@ -289,21 +289,22 @@ class SelectLimited(SelectOnly):
 
     @override
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
-        self._refuse_others(query)
+        shape = shape_of(query)
+        self._refuse_others(query, shape)
         if self._databases is not None:
-            database = self._databases[self._fails_for_none(query, parameters)]
+            database = self._databases[self._fails_for_none(query, shape, parameters)]
             if database != self._used:
                 self._cursor.execute(f"USE {database}.{DISCOVER}")
                 self._used = database
-        return super().execute(query, parameters)
+        return self._run(query, parameters)
 
-    def _fails_for_none(self, query: str, parameters: Any) -> bool:
+    def _fails_for_none(self, query: str, shape: Shape, parameters: Any) -> bool:
         """Return whether a statement surely fails for no row, whatever the rows hold."""
         texts = [*(parameters or ())]
-        shape = shape_of(query).parts
-        if _ACCEPTED.get(shape) is not False or not all(isinstance(each, str) for each in texts):
+        can_fail = _ACCEPTED.get(shape.parts)
+        if can_fail is not False or not all(isinstance(each, str) for each in texts):
             return False
-        key = (self._databases, shape)
+        key = (self._databases, shape.parts)
         known = _CONVERTS.get(key)
         if known is None:
             known = _converts(self._cursor, query)
@@ -315,9 +316,8 @@ class SelectLimited(SelectOnly):
         """None: a plan tells of rows that may not be seen."""
 
     @override
-    def _refuse_others(self, query: str) -> None:
+    def _refuse_others(self, query: str, shape: Shape) -> None:
         # Never by what was accepted of those who may see everything.
-        shape = shape_of(query)
         if _ACCEPTED.get(shape.parts) is not None:
             return
         self._check(query)
@@ -403,6 +403,14 @@ def _fails(node: dict[str, Any]) -> bool:
         return node.get("type") not in _OPERATORS
     return kind not in _NEVER_FAIL
 
+
+_OF_ONE_ROW = frozenset(
+    (
+        "CASE", "CAST", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "LAMBDA", "OPERATOR",
+        None,
+    )
+)  # fmt: skip
+"""Kinds of expressions that compute with the values of aggregates, in the row that these have."""
 
 _PARAMETER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(\?|\$[0-9]+)""")
 
@@ -494,21 +502,29 @@ def _is_short(node: dict[str, Any]) -> bool:
 
 
 def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:
-    """The aggregates that an expression is made of; none where it is made of anything else."""
+    """The aggregates that an expression is made of; none where it is made of columns, too.
+
+    What a lambda calls its parameter is no column.
+    """
     found: list[dict[str, Any]] = []
-    pending: list[Any] = [tree]
+    pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
     while pending:
-        node = pending.pop()
+        node, parameters = pending.pop()
         if isinstance(node, list):
-            pending += node
+            pending += ((each, parameters) for each in node)
         elif isinstance(node, dict):
             kind = node.get("class")
             if kind == "FUNCTION" and str(node.get("function_name")).lower() in _AGGREGATES:
                 if node.get("filter") or (node.get("order_bys") or {}).get("orders"):
                     return []
                 found.append(node)
-            elif kind in (None, "CAST", "CONSTANT", "FUNCTION"):
-                pending += node.values()
+            elif kind == "COLUMN_REF":
+                if not parameters.issuperset(node["column_names"]):
+                    return []
+            elif kind in _OF_ONE_ROW:
+                if kind == "LAMBDA":
+                    parameters |= frozenset(node["lhs"].get("column_names", ()))
+                pending += ((each, parameters) for each in node.values())
             else:
                 return []
     return found

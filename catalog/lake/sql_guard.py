@@ -72,7 +72,10 @@ class SelectOnly(CursorRows):
             SqlError: It is another statement, or reaches for something else than the catalog.
             duckdb.Error: It cannot be parsed or fails.
         """
-        self._refuse_others(query)
+        self._refuse_others(query, shape_of(query))
+        return self._run(query, parameters)
+
+    def _run(self, query: str, parameters: Any) -> "SelectOnly":
         dated = _dated(query)
         # A plan holds the rows of a table beside the catalog as they were when it was made.
         of_catalog = self._keeps_plans and not self._beside and dated is query
@@ -91,12 +94,11 @@ class SelectOnly(CursorRows):
 
     def plan(self, query: str) -> str | None:
         """DuckDB's plan for one SELECT, as JSON; None where that may not be told."""
-        self._refuse_others(query)
+        self._refuse_others(query, shape_of(query))
         row = self._cursor.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchone()
         return str(row[1]) if row else "[]"
 
-    def _refuse_others(self, query: str) -> None:
-        shape = shape_of(query)
+    def _refuse_others(self, query: str, shape: Shape) -> None:
         if not _was_accepted(shape):
             self._check(query)
             _accept(shape)

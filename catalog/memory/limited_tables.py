@@ -182,7 +182,7 @@ def _create_views(
             f"CREATE VIEW {database}.main.{table} AS SELECT {of_rows} FROM {LAKE}.main.{table} "
             f"WHERE {name} > 0 {barrier}"
         )
-    views += table_views(layout, database, f"{name} > 0", barrier)
+    views += table_views(layout, database, name, barrier)
     for table, has_fkey in names.tables:
         if table in layout.plain_tables:
             visible = of_visible(table, f"SELECT fkey FROM {database}.main.{FILES}")

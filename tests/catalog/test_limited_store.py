@@ -19,6 +19,7 @@ from catalog.limited_store import LimitedStore
 from catalog.memory import snapshot as in_memory
 from catalog.store import CatalogStore
 from catalog.tags.model_scores import write_scores
+from query.run.prepared import prepare
 from tests.catalog.backends import BACKENDS, new_location, open_at
 from tests.catalog.some_rows import file, source_names, two_frames
 from tests.ingest.s3_server import moto
@@ -330,6 +331,7 @@ def test_what_may_fail_for_a_row() -> None:
         column + "CASE WHEN suffix(d, ' ') THEN rtrim(d, ' ') END = 'x'",
         column + "d = md5_number_lower('x') OR d IN (SELECT b FROM s WHERE b IN (hash('x'), 2))",
         column + "TRY_CAST(d AS INT) = 1", "SELECT CASE WHEN a > 1 THEN b END FROM t ORDER BY 1",
+        "SELECT list_transform([sum(a)], LAMBDA x: CASE WHEN x = 0 THEN error('e') END)[1] FROM t",
     )  # fmt: skip
     may = (
         column + "CAST(d AS INT) = 1", column + "d::DATE = '2020-01-01'", column + "a + 1 = 2",
@@ -339,6 +341,8 @@ def test_what_may_fail_for_a_row() -> None:
         "SELECT a FROM t TABLESAMPLE 10%", "SELECT sum(a) OVER () FROM t", column + "-a > 1",
         "SELECT a FROM t, range(3)", column + "d SIMILAR TO 'x'", column + "[a][1] = 1",
         "SELECT sum(a) FILTER (WHERE 1 / b = 1) / 2 FROM t", column + "nothing_known(a) = 1",
+        "SELECT list_transform([sum(a)], LAMBDA x: x / b)[1] FROM t GROUP BY b",
+        "SELECT list_transform([sum(a)], LAMBDA b: b)[1] / b FROM t GROUP BY b",
         column + "d LIKE 'x' ESCAPE '!'", "SELECT a FROM t JOIN s ON 1 / t.a = s.b",
     )  # fmt: skip
     with duckdb.connect(":memory:") as connection:
@@ -389,6 +393,32 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
         for statements, expected in ((never, False), (may, True)):
             for statement in statements:
                 assert _converts(connection, statement) is expected, statement
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select count(*) from metaocean",
+        "select sum(size) / ((count(size)*1920*1208)/100) from metaocean",
+        "select max(size), min(filename) from metaocean where size > 10",
+    ],
+)
+def test_counts_and_shares_in_memory_have_no_barrier(limited: LimitedStore, statement: str) -> None:
+    """What they compute, they compute of one row; and who counts files reads their marks alone."""
+    is_in_memory = _in_memory(limited)
+    with limited.reading() as snapshot:
+        query = prepare(snapshot, statement)
+        select = snapshot._cursor
+        assert isinstance(select, SelectLimited)
+        select.execute(query)
+        if not is_in_memory:
+            return
+        assert select._databases is not None
+        assert select._used == select._databases[1]
+        (_, plan), *_ = select._cursor.execute(f"EXPLAIN {query}").fetchall()
+        assert "LIMIT" not in plan
+        assert "cluster" not in plan
+        assert "datasource" not in plan
 
 
 def test_there_is_nothing_to_write_with(limited: LimitedStore) -> None:
