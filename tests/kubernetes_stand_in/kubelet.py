@@ -29,6 +29,8 @@ from tests.kubernetes_stand_in.store import Store, now
 _PROGRAM = Path(__file__).parent / "container.py"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+_SYSTEM = Path("/usr")
+"""Without it no program starts, also where it is claimed as the folder of this Python."""
 _LOOK_S = 0.2
 _MESSAGE_BYTES = 4096
 _STARTING: Json = {"waiting": {"reason": "ContainerCreating"}}
@@ -429,7 +431,7 @@ class Kubelets:
             "folder": container.get("workingDir") or "/", "hostname": host, "uid": uid, "gid": gid,
             "groups": groups, "root": str(running.folder / f"{name}.root"),
             "layer": str(running.folder / f"{name}.layer"),
-            "hidden": [str(folder) for folder in {*self.claims.values()}],
+            "hidden": [str(folder) for folder in {*self.claims.values()} - {_SYSTEM}],
             "read_only_root": bool(context.get("readOnlyRootFilesystem")),
             "error": str(running.folder / f"{name}.error"),
             "mounts": [{"read_only": False, "size": 0, **each} for each in [*own, *mounts]],
