@@ -506,7 +506,7 @@ def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:
 
     What a lambda calls its parameter is no column.
     """
-    found: list[dict[str, Any]] = []
+    aggregates: list[dict[str, Any]] = []
     pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
     while pending:
         node, parameters = pending.pop()
@@ -517,7 +517,7 @@ def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:
             if kind == "FUNCTION" and str(node.get("function_name")).lower() in _AGGREGATES:
                 if node.get("filter") or (node.get("order_bys") or {}).get("orders"):
                     return []
-                found.append(node)
+                aggregates.append(node)
             elif kind == "COLUMN_REF":
                 if not parameters.issuperset(node["column_names"]):
                     return []
@@ -527,7 +527,7 @@ def _aggregates(tree: dict[str, Any]) -> list[dict[str, Any]]:
                 pending += ((each, parameters) for each in node.values())
             else:
                 return []
-    return found
+    return aggregates
 
 
 def _check_node(node: dict[str, Any]) -> None:
