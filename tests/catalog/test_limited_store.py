@@ -404,7 +404,7 @@ def test_what_converts_values_may_fail_for_a_row() -> None:
     ],
 )
 def test_counts_and_shares_in_memory_have_no_barrier(limited: LimitedStore, statement: str) -> None:
-    """What they compute, they compute of one row; and who counts files reads their marks alone."""
+    """What they compute, they compute of one row; and a count of files reads their marks alone."""
     is_in_memory = _in_memory(limited)
     with limited.reading() as snapshot:
         query = prepare(snapshot, statement)
