@@ -351,8 +351,8 @@ def table_views(
     names = ", ".join(f'"{name}"' for name in _OF_FILES)
     rows = union(names, names)
     if mark:
-        # DuckDB counts the rows of a UNION by its first column: 3.3 ms of 1,000,000 marked texts, and
-        # 1.8 of the marks, which are read anyway.
+        # DuckDB counts the rows of a UNION by its first column: 3.3 ms of 1,000,000 marked texts,
+        # and 1.8 of the marks, which are read anyway.
         rows = f"SELECT {names} FROM ({union(f'{mark}, {names}', f'{mark}, {names}')})"
     views = [f"CREATE VIEW {main}.{FILES} AS {rows}"]
     expressions = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
