@@ -14,7 +14,7 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH
 from query.db2.errors import in_db2s_words
-from query.frames.sampling import Hashes
+from query.frames.sampling import Hashes, first, random_keys
 from query.question.conditions import question_where
 from query.question.of_model import in_names_of
 from query.question.question import Question
@@ -75,6 +75,15 @@ def mark_column(snapshot: Snapshot) -> list[str]:
     statement = f"SELECT 1 FROM main.{FILES} WHERE {DUPLICATE} IS NOT NULL LIMIT 1"
     has_marks = snapshot.once("duplicates", lambda: bool(snapshot.execute(statement).fetchall()))
     return [DUPLICATE] if has_marks else []
+
+
+def drawn(snapshot: Snapshot, relation: FramesRelation, question: Question, frames: int) -> Hashes:
+    """The fkey_hash of so many frames at random of those that fulfil a question's conditions.
+
+    Of frames with the same mark of duplicates one takes part.
+    """
+    chosen = Candidates(once(candidates(snapshot, relation, question, mark_column(snapshot)).rows))
+    return chosen.hashes[first(random_keys(chosen.hashes, question.seed), frames)]
 
 
 def once(rows: pa.Table) -> pa.Table:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
@@ -13,8 +13,6 @@ from catalog.lake.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.wide_names import FKEY_HASH, LABEL_SIZE
-from query.frames.candidates import candidates, mark_column, once, only
-from query.frames.sampling import Hashes, first, random_keys
 from query.frames.selection import SelectedRows, Selection
 from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.of_model import asking
@@ -22,6 +20,9 @@ from query.question.question import Question
 from query.question.question_sql import OrderItem, order_items
 from query.run.kept_rows import KeptRows
 from query.run.run_sql import execute, execute_kept
+
+if TYPE_CHECKING:  # with NumPy, which a question without a sample does without
+    from query.frames.sampling import Hashes
 
 _COLUMNS = (
     "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
@@ -69,8 +70,10 @@ def select_rows(
         return SelectedRows(resolved, snapshot.number, rows, classes)
 
 
-def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
+def frames_of(snapshot: Snapshot, hashes: "Hashes") -> tuple[pa.Table, tuple[str, ...]]:
     """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags."""
+    from query.frames.candidates import only
+
     relation = snapshot.every_frame
     classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
@@ -120,10 +123,9 @@ def chosen_rows(
     if question.sample is None:
         yield relation, *question_where(question, relation, snapshot)
         return
-    chosen = candidates(snapshot, relation, question, mark_column(snapshot))
-    hashes = np.asarray(once(chosen.rows)[FKEY_HASH])
-    drawn = hashes[first(random_keys(hashes, question.seed), question.sample)]
-    with only(snapshot, relation, np.asarray(drawn)) as few:
+    from query.frames.candidates import drawn, only
+
+    with only(snapshot, relation, drawn(snapshot, relation, question, question.sample)) as few:
         yield few, "true", []
 
 

@@ -71,7 +71,7 @@ def _csv_fields(column: pa.Array) -> _Field:
     kind = column.type
     if kinds.is_string(kind) or kinds.is_large_string(kind):
         texts = column.cast(_TEXT)
-        if pc.any(pc.match_substring(texts, '"')).as_py():
+        if _has(_bytes_of(texts), '"'):
             texts = pc.replace_substring(texts, '"', '""')
         return _quoted(texts)
     return _Field(plain_texts(column))
@@ -81,19 +81,36 @@ def _json_values(column: pa.Array) -> _Field:
     kind = column.type
     if kinds.is_string(kind) or kinds.is_large_string(kind):
         texts = column.cast(_TEXT)
-        # Most columns have no such text: one look at them in place of a copy for each.
-        if pc.any(pc.match_substring_regex(texts, _ESCAPED)).as_py():
-            if pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py():
-                return _Field(_each(column, json_value))
-            texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+        # Most columns have no such text: one look at their bytes in place of a copy for each.
+        characters = _bytes_of(texts)
+        if pc.any(pc.less(characters, pa.scalar(_LEAST_PLAIN, pa.uint8()))).as_py():
+            return _Field(_each(column, json_value))
+        if _has(characters, "\\"):
+            texts = pc.replace_substring(texts, "\\", "\\\\")
+        if _has(characters, '"'):
+            texts = pc.replace_substring(texts, '"', '\\"')
         return _quoted(texts)
     if kinds.is_timestamp(kind) or kinds.is_date32(kind):
         return _quoted(_plain_texts(column, json_value))
     return _Field(_plain_texts(column, json_value))
 
 
-_CONTROL = "[\x00-\x1f]"
-_ESCAPED = '[\x00-\x1f"\\\\]'
+_LEAST_PLAIN = 0x20
+"""The least byte of a text that JSON does not write as an escape."""
+
+
+def _bytes_of(texts: pa.LargeStringArray) -> pa.UInt8Array:
+    """All characters in UTF-8, those of one text after the other."""
+    _, offsets, characters = texts.buffers()
+    if characters is None or not len(texts):
+        return pa.array([], pa.uint8())
+    positions = memoryview(offsets).cast("q")
+    start, end = positions[texts.offset], positions[texts.offset + len(texts)]
+    return pa.Array.from_buffers(pa.uint8(), end - start, [None, characters.slice(start)])
+
+
+def _has(characters: pa.UInt8Array, character: str) -> bool:
+    return bool(pc.any(pc.equal(characters, pa.scalar(ord(character), pa.uint8()))).as_py())
 
 
 def _plain_texts(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:

@@ -33,6 +33,11 @@ MEDIA_TYPES: dict[str, Format] = {
 _CHUNK = 1 << 20
 """Bytes of a finished file that are sent at once."""
 
+_PIECE_VALUES = 100_000
+"""Values that are written as text at once: 2 MB, which stay in the processor's cache. 16,384 rows
+of 53 columns took twice as long.
+"""
+
 
 def encoded(
     format_: Format, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
@@ -65,40 +70,60 @@ def indented_json(
     """
     text = json.dumps({**about, name: []}, indent=2, ensure_ascii=False)
     separator = ",\n"
-    opening = text.removesuffix("]\n}") + "\n"
-    for batch in batches:
-        objects = indented_json_objects(batch, 4, separator)
-        if objects:
-            yield opening.encode() + objects[: -len(separator)]
-            opening = separator
-    yield b"\n  ]\n}" if opening == separator else text.encode()
+    pieces = _without_first(
+        separator, (indented_json_objects(rows, 4, separator) for rows in _pieces(batches))
+    )
+    first = next(pieces, None)
+    if first is None:
+        yield text.encode()
+        return
+    yield text.removesuffix("]\n}").encode() + b"\n" + first
+    yield from pieces
+    yield b"\n  ]\n}"
 
 
 def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     number = 0
-    for batch in batches:
+    for batch in _pieces(batches):
         yield csv_lines(batch, number)
         number += batch.num_rows
 
 
 def _csv_named(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     yield csv_names(schema.names)
-    for batch in batches:
+    for batch in _pieces(batches):
         yield csv_lines(batch)
 
 
 def _json(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     separator = ", "
-    opening = b"["
-    for batch in batches:
-        yield opening + json_objects(batch, separator)[: -len(separator)]
-        opening = separator.encode()
-    yield b"[]" if opening == b"[" else b"]"
+    pieces = _without_first(
+        separator, (json_objects(rows, before=separator) for rows in _pieces(batches))
+    )
+    yield b"[" + next(pieces, b"")
+    yield from pieces
+    yield b"]"
 
 
 def _ndjson(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in _pieces(batches):
+        yield json_objects(batch, after="\n")
+
+
+def _without_first(separator: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pieces of text whose rows have a separator before them, which the first row needs not."""
+    unwanted = len(separator.encode())
+    for piece in pieces:
+        yield piece[unwanted:]
+        unwanted = 0
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows, so many at once as are written in one go."""
     for batch in batches:
-        yield json_objects(batch, "\n")
+        rows = max(1, _PIECE_VALUES // max(1, batch.num_columns))
+        for first in range(0, batch.num_rows, rows):
+            yield batch.slice(first, rows)
 
 
 class _Written(io.RawIOBase):

@@ -48,23 +48,28 @@ def csv_names(names: Sequence[str]) -> bytes:
     return (",".join(map(_quoted, names)) + "\n").encode()
 
 
-def json_objects(rows: pa.RecordBatch, separator: str) -> bytes:
-    """The rows as JSON objects with a blank after each colon and comma, ``separator`` after each.
+def json_objects(rows: pa.RecordBatch, *, before: str = "", after: str = "") -> bytes:
+    """The rows as JSON objects with a blank after each colon and comma, one after the other.
 
     Decimals are numbers, times are text, and what is no number (NaN, infinity) is null.
+
+    Args:
+        before: Stands before each object.
+        after: Stands after each.
     """
-    return _objects(rows, "{", ", ", "}" + separator)
+    return _objects(rows, before + "{", ", ", "}" + after)
 
 
-def indented_json_objects(rows: pa.RecordBatch, blanks: int, separator: str) -> bytes:
+def indented_json_objects(rows: pa.RecordBatch, blanks: int, before: str) -> bytes:
     """`json_objects` with each member on a line, as ``json.dumps(..., indent=2)`` writes them.
 
     Args:
         blanks: So many stand before an object.
+        before: Stands before these.
     """
     margin = blanks * " "
     member = f"\n{margin}  "
-    return _objects(rows, f"{margin}{{{member}", f",{member}", f"\n{margin}}}{separator}")
+    return _objects(rows, f"{before}{margin}{{{member}", f",{member}", f"\n{margin}}}")
 
 
 def _objects(rows: pa.RecordBatch, begin: str, between: str, end: str) -> bytes:

@@ -159,15 +159,27 @@ def test_csv_is_what_values_one_by_one_give(batch: pa.RecordBatch, first: int) -
         assert csv_lines(batch, first) == lines_by_hand(batch, first)
 
 
+@pytest.mark.parametrize("text", ["\0", "\x1f", " ", '"', "\\", '\\"', "\x7f", "ü\n", "\ud7ff"])
+def test_each_character_that_json_escapes(text: str) -> None:
+    """Alone in its column, in front of the slice that is written, and behind it."""
+    column = pa.table({"text": [text, "plain", text, None, "a" + text, ""]})
+    for rows in (column, column.slice(1, 1), column.slice(2), column.slice(3, 1), column.slice(4)):
+        written = json_objects(rows.combine_chunks().to_batches()[0], after="\n").decode()
+        expected = [json.dumps(row, ensure_ascii=False) for row in rows.to_pylist()]
+        assert written.split("\n")[:-1] == expected
+        (batch,) = rows.to_batches()
+        assert json_objects(batch, after="\n").decode() == written
+
+
 @ANY
 @given(batch=batches())
 def test_json_is_what_values_one_by_one_give(batch: pa.RecordBatch) -> None:
     """The same objects, and the same text, as json.dumps gives for each row."""
     records = to_records(pa.Table.from_batches([batch]))
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    assert json_objects(batch, "\n").decode() == text
+    assert json_objects(batch, after="\n").decode() == text
     with few():
-        assert json_objects(batch, "\n").decode() == text
+        assert json_objects(batch, after="\n").decode() == text
 
 
 @ANY
@@ -188,6 +200,16 @@ def test_rows_are_numbered_across_batches(chunk: int) -> None:
     """The number goes on where a batch ends."""
     lines = bytes_of("csv", pa.table({"n": range(7)}), chunk).splitlines()
     assert lines == [f"{n},{n}".encode() for n in range(7)]
+
+
+def test_many_rows_are_written_in_pieces() -> None:
+    """The same document as of few, in pieces of so many values at most."""
+    rows = pa.table({"n": range(250_000), "text": ["x"] * 250_000})
+    pieces = [*encoded("json", rows.schema, rows.to_batches())]
+    assert len(pieces) == 6
+    assert json.loads(b"".join(pieces)) == rows.to_pylist()
+    lines = [*encoded("csv", rows.schema, rows.to_batches())]
+    assert [len(piece.splitlines()) for piece in lines] == [50_000] * 5
 
 
 def test_json_shape() -> None:
