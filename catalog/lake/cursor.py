@@ -6,6 +6,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_ROWS_AT_ONCE = 8_192
+"""Rows of a batch of a table. DuckDB makes room for a whole batch first: of 1,000,000 rows of 53
+columns that took 3 ms of an answer of 26 rows.
+"""
+
+
 class Rows(Protocol):
     """The rows of the last statement."""
 
@@ -22,8 +28,8 @@ class Rows(Protocol):
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
 
-    def to_arrow_table(self) -> "pa.Table":
-        """The rows that are left."""
+    def to_arrow_table(self, batch_size: int = ..., /) -> "pa.Table":
+        """The rows that are left, in batches of at most so many."""
 
     def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> "pa.RecordBatchReader":
         """The rows that are left, in batches of at most so many."""
@@ -58,9 +64,9 @@ class CursorRows:
         """The rows that are left."""
         return self._cursor.fetchall()
 
-    def to_arrow_table(self) -> "pa.Table":
-        """The rows that are left."""
-        return self._cursor.to_arrow_table()
+    def to_arrow_table(self, batch_size: int = _ROWS_AT_ONCE, /) -> "pa.Table":
+        """The rows that are left, in batches of at most so many."""
+        return self._cursor.to_arrow_table(batch_size)
 
     def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> "pa.RecordBatchReader":
         """The rows that are left, in batches of at most so many."""

@@ -30,4 +30,10 @@ def csv_field(value: Any) -> str:
 
 def json_value(value: Any) -> str:
     """The value in JSON."""
-    return json.dumps(plain(value), ensure_ascii=False)
+    if type(value) is int:  # most are
+        return str(value)
+    return _encoded(plain(value))
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps`, which makes an encoder each time that it is not asked for its defaults."""

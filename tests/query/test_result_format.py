@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, get_args
@@ -139,9 +139,17 @@ def batches(draw: st.DrawFn) -> pa.RecordBatch:
 
 @contextmanager
 def few() -> Iterator[None]:
-    """Have the block's rows written as where Arrow's functions are not imported."""
+    """Have the block's rows written value by value, as where Arrow's functions are not imported."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_text, "_has_functions", lambda: False)
+        yield
+
+
+@contextmanager
+def many() -> Iterator[None]:
+    """Have the block's rows written by columns, however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result_text, "_FEW_WHERE_IMPORTED", 0)
         yield
 
 
@@ -152,11 +160,11 @@ ANY = settings(deadline=None, max_examples=300, suppress_health_check=[HealthChe
 @given(batch=batches(), first=st.integers(0, 10**9))
 def test_csv_is_what_values_one_by_one_give(batch: pa.RecordBatch, first: int) -> None:
     """The same bytes for every type and value, sliced or not."""
-    assert csv_lines(batch, first) == lines_by_hand(batch, first)
-    if batch.num_rows > 1:
-        assert csv_lines(batch.slice(1), first) == lines_by_hand(batch.slice(1), first)
-    with few():
-        assert csv_lines(batch, first) == lines_by_hand(batch, first)
+    for way in (few(), many()):
+        with way:
+            assert csv_lines(batch, first) == lines_by_hand(batch, first)
+            if batch.num_rows > 1:
+                assert csv_lines(batch.slice(1), first) == lines_by_hand(batch.slice(1), first)
 
 
 @pytest.mark.parametrize("text", ["\0", "\x1f", " ", '"', "\\", '\\"', "\x7f", "ü\n", "\ud7ff"])
@@ -164,11 +172,11 @@ def test_each_character_that_json_escapes(text: str) -> None:
     """Alone in its column, in front of the slice that is written, and behind it."""
     column = pa.table({"text": [text, "plain", text, None, "a" + text, ""]})
     for rows in (column, column.slice(1, 1), column.slice(2), column.slice(3, 1), column.slice(4)):
-        written = json_objects(rows.combine_chunks().to_batches()[0], after="\n").decode()
         expected = [json.dumps(row, ensure_ascii=False) for row in rows.to_pylist()]
-        assert written.split("\n")[:-1] == expected
-        (batch,) = rows.to_batches()
-        assert json_objects(batch, after="\n").decode() == written
+        for batch in (*rows.to_batches(), *rows.combine_chunks().to_batches()):
+            with many():
+                written = json_objects(batch, after="\n").decode()
+            assert written.split("\n")[:-1] == expected
 
 
 @ANY
@@ -177,9 +185,9 @@ def test_json_is_what_values_one_by_one_give(batch: pa.RecordBatch) -> None:
     """The same objects, and the same text, as json.dumps gives for each row."""
     records = to_records(pa.Table.from_batches([batch]))
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    assert json_objects(batch, after="\n").decode() == text
-    with few():
-        assert json_objects(batch, after="\n").decode() == text
+    for way in (few(), many()):
+        with way:
+            assert json_objects(batch, after="\n").decode() == text
 
 
 @ANY
@@ -189,7 +197,7 @@ def test_a_document_is_what_json_gives(batch: pa.RecordBatch) -> None:
     rows = pa.Table.from_batches([batch])
     about = {"text": 'a "name", ü', "none": [], "more": {"n": 1}}
     document = json.dumps({**about, "rows": to_records(rows)}, indent=2, ensure_ascii=False)
-    for chunk, way in ((1, nullcontext()), (3, nullcontext()), (1, few())):
+    for chunk, way in ((1, many()), (3, many()), (1, few())):
         with way:
             pieces = indented_json(about, "rows", rows.to_batches(max_chunksize=chunk))
             assert b"".join(pieces).decode() == document
